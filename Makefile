@@ -1,0 +1,47 @@
+# The front door: `make demo` and `make test` do all set-up on a fresh Debian machine. `make help` lists the rest.
+SHELL := /bin/bash
+PRESET ?= release
+BUILD := build/$(PRESET)
+PYTHON := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench fuzz format lint clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/.build-ready: dependencies.toml scripts/setup.py
+	@python3 scripts/setup.py build
+
+.venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py lint
+
+$(BUILD)/build.ninja: .venv/.build-ready CMakePresets.json
+	@cmake --preset $(PRESET) --log-level=WARNING
+
+build: $(BUILD)/build.ninja  ## compile the library, the program build/release/fwl and the Python module
+	@cmake --build $(BUILD)
+
+demo: build  ## a guided tour on real text
+	@scripts/demo.sh $(BUILD)/fwl
+
+test: build  ## every test, C++ and Python
+	@$(BUILD)/fwl_tests --gtest_brief=1
+	@$(PYTHON) -m pytest -q tests/python
+
+bench: build  ## speed against the peers, in one run
+	@$(PYTHON) benchmarks/run.py
+
+fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPUTS=n)
+	@$(MAKE) --no-print-directory PRESET=asan build
+	@build/asan/fwl_fuzz --inputs $${INPUTS:-1000000}
+
+format: .venv/.lint-ready  ## lay out every C++ file
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i
+
+lint: .venv/.lint-ready $(BUILD)/build.ninja  ## layout and static analysis
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format --dry-run --Werror
+	@git ls-files -co --exclude-standard 'src/*.cpp' 'cli/*.cpp' | xargs -P 2 -n 4 clang-tidy -p $(BUILD) --quiet
+
+clean:  ## remove what was built (.venv and downloaded data stay)
+	@rm -rf build python/fwl/*.so

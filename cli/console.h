@@ -1,0 +1,44 @@
+// Where the program talks to people: results, errors, and progress that fits a terminal or a log.
+#pragma once
+
+#include <chrono>
+#include <ostream>
+#include <string>
+
+#include "support/progress.h"
+
+namespace fwl {
+
+class Console {
+ public:
+  // `is_terminal` says whether `errors` is watched by a person: progress then redraws one line.
+  Console(std::ostream& results, std::ostream& errors, bool is_terminal);
+
+  std::ostream& out() { return results_; }
+
+  void note(const std::string& line);   // a plain line on the error stream
+  void error(const std::string& line);  // "fwl: …"
+
+  // Shows "label  42 %  12.3 MB/s  ETA 0:12": redrawn ten times a second on a terminal, a line every ten seconds in a
+  // log, and nothing at all for work that ends within two seconds.
+  ProgressReport progress(std::string label);
+
+ private:
+  void clear_progress_line();
+
+  std::ostream& results_;
+  std::ostream& errors_;
+  bool is_terminal_;
+  bool has_progress_line_ = false;
+};
+
+// "0:07", "12:34", "1:02:03"
+std::string format_duration(double seconds);
+
+// 1234567, "bytes" -> "1.23 MB"; 1234567, "tokens" -> "1.23 M tokens"
+std::string format_amount(double amount, const std::string& unit);
+
+// The progress text itself, without any control characters.
+std::string progress_text(const std::string& label, const ProgressEvent& event, double seconds);
+
+}  // namespace fwl

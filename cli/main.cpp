@@ -1,0 +1,13 @@
+// The program: one process, one command line, one exit code.
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/command.h"
+#include "support/cpu.h"
+
+int main(int argument_count, char** arguments) {
+  fwl::protect_engine_from_broken_amx();
+  fwl::Console console(std::cout, std::cerr, isatty(STDERR_FILENO) != 0);
+  return fwl::run_command_line({arguments + 1, arguments + argument_count}, console);
+}

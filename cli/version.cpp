@@ -1,0 +1,18 @@
+#include "cli/version.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include "support/cpu.h"
+
+namespace fwl {
+
+std::string version_text() {
+  return fmt::format("fwl {}\nengine   LibTorch {}, {}, compiled with {} {}\ncpu      {}\nthreads  {}\ndevices  cpu{}\n", FWL_VERSION,
+                     TORCH_VERSION, at::hasMKL() ? "MKL" : "no MKL", "g++", __VERSION__, to_string(cpu_features()),
+                     at::get_num_threads(), at::hasCUDA() ? ", cuda" : "");
+}
+
+}  // namespace fwl

@@ -1,0 +1,46 @@
+// Bytes to token ids and back: the one interface of every vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/sha256.h"
+
+namespace fwl {
+
+using TokenId = int32_t;
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual std::string kind() const = 0;  // "word", "byte", "bpe", "sentencepiece"
+  virtual int64_t vocabulary_size() const = 0;
+
+  // Appends the ids of `text`. Every call stands alone: nothing is carried over, no begin or end token is added.
+  virtual void encode(std::string_view text, std::vector<TokenId>& ids) const = 0;
+  virtual std::string decode(std::span<const TokenId> ids) const = 0;
+
+  virtual std::optional<TokenId> begin_token() const { return std::nullopt; }
+  virtual std::optional<TokenId> end_token() const { return std::nullopt; }
+
+  // Equal for tokenizers that give equal ids: a hash over everything that the ids depend on.
+  virtual Digest hash() const = 0;
+
+  std::vector<TokenId> encode(std::string_view text) const {
+    std::vector<TokenId> ids;
+    encode(text, ids);
+    return ids;
+  }
+};
+
+// Opens any vocabulary: "bytes", a tokenizer.json, a folder that holds one (or vocab.json + merges.txt, or
+// tokenizer.model, or a word vocabulary), a GGUF file, a SentencePiece .model, a word vocabulary .vocab.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path);
+
+}  // namespace fwl
