@@ -1,0 +1,25 @@
+// What can be fuzzed: a reader of files that nobody vouches for, with valid files to start from.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fwl {
+
+struct FuzzTarget {
+  std::string name;
+  std::vector<std::string> seeds;             // valid files, small, made in code
+  std::function<void(std::string_view)> run;  // reads and uses the bytes; may throw UserError and nothing else
+  // Optional: makes a length or checksum right again, so that a mutation gets past the first check. Used on half of
+  // the inputs.
+  std::function<std::string(std::string)> repair = {};
+};
+
+// One function per tests/fuzz/<name>_target.cpp.
+FuzzTarget gguf_target();
+
+std::vector<FuzzTarget> all_fuzz_targets();
+
+}  // namespace fwl
