@@ -29,6 +29,10 @@ class Tokenizer {
   virtual std::optional<TokenId> begin_token() const { return std::nullopt; }
   virtual std::optional<TokenId> end_token() const { return std::nullopt; }
 
+  // The longest known prefix of `text` after which encoding can start anew: for whatever follows `text`, the ids of the
+  // prefix and then of the rest are the ids of the whole. 0 where there is none. By default the end of the last line.
+  virtual size_t safe_cut(std::string_view text) const { return text.rfind('\n') + 1; }
+
   // Equal for tokenizers that give equal ids: a hash over everything that the ids depend on.
   virtual Digest hash() const = 0;
 
