@@ -1,0 +1,25 @@
+// A tokenizer for tests of what stands on tokenizers: one id per byte, in a vocabulary of any size.
+#pragma once
+
+#include "text/tokenizer.h"
+
+namespace fwl {
+
+class FakeTokenizer : public Tokenizer {
+ public:
+  explicit FakeTokenizer(int64_t vocabulary_size = 256) : vocabulary_size_(vocabulary_size) {}
+  using Tokenizer::encode;
+  std::string kind() const override { return "fake"; }
+  int64_t vocabulary_size() const override { return vocabulary_size_; }
+  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+    for (const char byte : text) ids.push_back(static_cast<uint8_t>(byte));
+  }
+  std::string decode(std::span<const TokenId> ids) const override { return {ids.begin(), ids.end()}; }
+  std::optional<TokenId> end_token() const override { return TokenId{0}; }
+  Digest hash() const override { return sha256("fake"); }
+
+ private:
+  int64_t vocabulary_size_;
+};
+
+}  // namespace fwl
