@@ -1,10 +1,11 @@
-// A tokenizer for tests of what stands on tokenizers: one id per byte, in a vocabulary of any size.
+// Tokenizers for tests of what stands on tokenizers.
 #pragma once
 
 #include "text/tokenizer.h"
 
 namespace fwl {
 
+// One id per byte, in a vocabulary of any size.
 class FakeTokenizer : public Tokenizer {
  public:
   explicit FakeTokenizer(int64_t vocabulary_size = 256) : vocabulary_size_(vocabulary_size) {}
@@ -20,6 +21,21 @@ class FakeTokenizer : public Tokenizer {
 
  private:
   int64_t vocabulary_size_;
+};
+
+// One id per line, its length: a cut inside a line shows.
+class LineLengthTokenizer : public FakeTokenizer {
+ public:
+  LineLengthTokenizer() : FakeTokenizer(100000) {}
+  using Tokenizer::encode;
+  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+    while (!text.empty()) {
+      const auto length = std::min(text.find('\n'), text.size() - 1) + 1;
+      ids.push_back(static_cast<TokenId>(length));
+      text.remove_prefix(length);
+    }
+  }
+  std::optional<TokenId> end_token() const override { return std::nullopt; }
 };
 
 }  // namespace fwl

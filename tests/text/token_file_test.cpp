@@ -2,23 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "support/error.h"
+#include "support/scratch.h"
 #include "text/fake_tokenizer.h"
 #include "text/token_file_writer.h"
 
 namespace fwl {
 namespace {
-
-std::string fresh_folder(const std::string& name) {
-  const auto folder = testing::TempDir() + name;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
 
 std::vector<TokenId> counting_ids(size_t count) {
   std::vector<TokenId> ids(count);
@@ -40,10 +32,6 @@ std::string written_file(const std::string& path, int64_t vocabulary_size) {
   writer.append(std::span(ids).subspan(4, 1), 9, 2, 2);
   writer.commit();
   return path;
-}
-
-std::string bytes_of(const std::string& path) {
-  return std::string(MemoryMap(path).text());
 }
 
 std::string error_of(std::string_view bytes) {
@@ -90,7 +78,7 @@ TEST(TokenFile, AnEmptyCorpusIsAFileWithoutDocuments) {
 }
 
 TEST(TokenFile, EveryChangedByteIsNoticedByTheChecksOrByVerify) {
-  const auto good = bytes_of(written_file(fresh_folder("token_file") + "/a.tokens", 300));
+  const auto good = read_text(written_file(fresh_folder("token_file") + "/a.tokens", 300));
   ASSERT_EQ(error_of(good), "");
   for (size_t i = 0; i < good.size(); ++i) {
     const bool is_padding = i >= 256 + 10 && i < 256 + 16;
@@ -102,7 +90,7 @@ TEST(TokenFile, EveryChangedByteIsNoticedByTheChecksOrByVerify) {
 }
 
 TEST(TokenFile, EveryTruncationIsAnErrorThatNamesTheFile) {
-  const auto good = bytes_of(written_file(fresh_folder("token_file") + "/a.tokens", 300));
+  const auto good = read_text(written_file(fresh_folder("token_file") + "/a.tokens", 300));
   for (size_t size = 0; size < good.size(); ++size)
     EXPECT_NE(error_of(good.substr(0, size)).find("x.tokens: expected"), std::string::npos) << size;
 }

@@ -1,0 +1,35 @@
+// Ctrl-C and SIGTERM as a flag that long loops ask for, so that they can tidy up before the program ends.
+#pragma once
+
+#include <csignal>
+#include <exception>
+
+namespace fwl {
+
+// Thrown by throw_if_interrupted(); the program ends with 128 + signal, as shells expect.
+class Interrupted : public std::exception {
+ public:
+  explicit Interrupted(int signal) : signal_(signal) {}
+  int signal() const { return signal_; }
+  const char* what() const noexcept override { return "interrupted"; }
+
+ private:
+  int signal_;
+};
+
+// While it lives, the first signal only sets the flag; a second one ends the program at once.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  struct sigaction before_interrupt_ {};
+  struct sigaction before_terminate_ {};
+};
+
+void throw_if_interrupted();
+
+}  // namespace fwl
