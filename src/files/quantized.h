@@ -1,0 +1,21 @@
+// Packed tensor types of GGUF files, unpacked to float32 exactly as the reference does: same operations, same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "files/gguf.h"
+#include "files/gguf_type.h"
+
+namespace fwl {
+
+bool can_dequantize(GgufType type);  // F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K
+
+// Fills `values` (whole blocks) from the start of `bytes`. Throws UserError for other types and for too few bytes.
+void dequantize(GgufType type, std::span<const std::byte> bytes, std::span<float> values);
+
+// Rows are the last dimension; a range of them at a time needs no second full copy of the tensor.
+void dequantize_rows(const GgufTensor& tensor, int64_t first_row, std::span<float> values);
+
+}  // namespace fwl
