@@ -3,7 +3,11 @@
 namespace fwl {
 
 std::vector<FuzzTarget> all_fuzz_targets() {
-  return {gguf_target()};
+  return {
+      gguf_target(),
+      safetensors_target(),
+      shard_index_target(),
+  };
 }
 
 }  // namespace fwl

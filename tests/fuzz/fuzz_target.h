@@ -19,6 +19,8 @@ struct FuzzTarget {
 
 // One function per tests/fuzz/<name>_target.cpp.
 FuzzTarget gguf_target();
+FuzzTarget safetensors_target();
+FuzzTarget shard_index_target();
 
 std::vector<FuzzTarget> all_fuzz_targets();
 

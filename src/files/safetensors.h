@@ -1,0 +1,54 @@
+// safetensors files: named tensors, mapped into memory and checked before anything is used; written atomically.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "files/dtype.h"
+#include "files/memory_map.h"
+
+namespace fwl {
+
+struct TensorView {
+  std::string name;
+  Dtype dtype = Dtype::F32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+using TextMap = std::map<std::string, std::string>;
+
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+  // Bytes that are in memory already and outlive this object; `where` names them in errors.
+  SafetensorsFile(std::string where, std::span<const std::byte> bytes);
+
+  const std::string& where() const { return where_; }
+  const TextMap& metadata() const { return metadata_; }
+  const std::vector<TensorView>& tensors() const { return tensors_; }  // in the order of their bytes
+  const TensorView* find(std::string_view name) const;                 // null: absent
+
+ private:
+  void read(std::span<const std::byte> bytes);
+
+  std::optional<MemoryMap> map_;
+  std::string where_;
+  TextMap metadata_;
+  std::vector<TensorView> tensors_;
+  std::unordered_map<std::string_view, size_t> index_;  // the names are those in tensors_
+};
+
+// The same tensors in any order give the same file: widest elements first, then by name.
+void write_safetensors(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata = {});
+
+bool looks_like_safetensors(std::span<const std::byte> bytes);
+
+}  // namespace fwl

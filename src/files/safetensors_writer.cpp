@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "files/atomic_file.h"
+#include "files/safetensors.h"
+#include "support/error.h"
+#include "support/printable.h"
+
+namespace fwl {
+namespace {
+
+constexpr size_t header_alignment = 8;
+
+std::string quoted(const std::string& path, const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail(path, "names and metadata in UTF-8", "'" + printable(text) + "'");
+  }
+}
+
+void check(const std::string& path, const std::vector<TensorView>& tensors) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, dtype, shape, bytes] : tensors) {
+    auto size = static_cast<int64_t>(bytes_of(dtype));
+    for (const auto each : shape)
+      if (each < 0 || __builtin_mul_overflow(size, each, &size)) size = -1;
+    if (size < 0 || static_cast<uint64_t>(size) != bytes.size())
+      fail(fmt::format("{}: tensor {}", path, printable(name)),
+           fmt::format("the bytes of {} [{}]", to_string(dtype), fmt::join(shape, ", ")),
+           fmt::format("{} bytes", bytes.size()));
+    names.push_back(name);
+  }
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) fail(path, "tensor names that differ", fmt::format("'{}' twice", printable(*twice)));
+  if (std::ranges::binary_search(names, "__metadata__"))
+    fail(path, "tensor names", "'__metadata__'", "safetensors keeps that name for itself");
+}
+
+std::string header_of(const std::string& path, const std::vector<TensorView>& tensors, const TextMap& metadata) {
+  std::vector<std::string> entries;
+  if (!metadata.empty()) {
+    std::vector<std::string> pairs;
+    for (const auto& [key, text] : metadata) pairs.push_back(quoted(path, key) + ":" + quoted(path, text));
+    entries.push_back(fmt::format("\"__metadata__\":{{{}}}", fmt::join(pairs, ",")));
+  }
+  uint64_t position = 0;
+  for (const auto& tensor : tensors) {
+    const auto end = position + tensor.bytes.size();
+    entries.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                                  quoted(path, tensor.name), to_string(tensor.dtype), fmt::join(tensor.shape, ","),
+                                  position, end));
+    position = end;
+  }
+  auto header = fmt::format("{{{}}}", fmt::join(entries, ","));
+  header.resize((header.size() + header_alignment - 1) / header_alignment * header_alignment, ' ');
+  return header;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata) {
+  check(path, tensors);
+  std::ranges::sort(tensors, {},
+                    [](const TensorView& each) { return std::pair(each.dtype, std::string_view(each.name)); });
+  const auto header = header_of(path, tensors, metadata);
+  const uint64_t length = header.size();
+  AtomicFile file(path);
+  file.write(&length, sizeof length);
+  file.write(header);
+  for (const auto& tensor : tensors) file.write(tensor.bytes.data(), tensor.bytes.size());
+  file.commit();
+}
+
+}  // namespace fwl
