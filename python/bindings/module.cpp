@@ -1,9 +1,13 @@
 // The Python module fwl._C: the same C++ code, for Python.
 #include <torch/extension.h>
 
+#include "bindings.h"
 #include "support/cpu.h"
+#include "support/error.h"
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   fwl::protect_engine_from_broken_amx();
   module.attr("version") = FWL_VERSION;
+  pybind11::register_exception<fwl::UserError>(module, "UserError", PyExc_ValueError);
+  fwl::bind_files(module);
 }

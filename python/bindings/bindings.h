@@ -1,0 +1,10 @@
+// The parts of the Python module, one file each.
+#pragma once
+
+#include <torch/extension.h>
+
+namespace fwl {
+
+void bind_files(pybind11::module_& module);
+
+}  // namespace fwl
