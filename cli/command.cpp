@@ -7,6 +7,7 @@
 
 #include "cli/version.h"
 #include "support/error.h"
+#include "support/interrupt.h"
 #include "support/near_name.h"
 
 namespace fwl {
@@ -28,11 +29,12 @@ void add_flag(CLI::App& app, Field& field, FlagTexts& texts) {
   auto& slot = texts.emplace_back(&field, std::vector<std::string>{}).second;
   CLI::Option* option = nullptr;
   if (std::holds_alternative<bool*>(field.target)) {
-    option = app.add_flag(names + "{true}", slot, field.help);
+    option = app.add_flag(names, slot, field.help);
   } else {
     option = app.add_option(names, slot, field.help);
     const bool is_list = std::holds_alternative<std::vector<std::string>*>(field.target);
     is_list ? option->expected(-1) : option->expected(1)->take_last();
+    option->allow_extra_args(is_list);
     option->type_name(field.type_name());
     option->default_str(field.default_text());
   }
@@ -89,7 +91,7 @@ int run_one(Command& command, const std::vector<std::string>& arguments, Console
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    console.out() << app.help("fwl " + command.name);
+    console.out() << app.help("fwl");
     return 0;
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("fwl {}: {} (see fwl {} --help)", command.name, error.what(), command.name));
@@ -139,6 +141,9 @@ int run_command_line(const std::vector<std::string>& arguments, Console& console
   } catch (const UserError& error) {
     console.error(error.what());
     return 1;
+  } catch (const Interrupted& interrupt) {
+    console.error("interrupted");
+    return 128 + interrupt.signal();
   } catch (const std::exception& error) {
     console.error(fmt::format("internal error: {}", error.what()));
     return 1;

@@ -33,7 +33,8 @@ Command make_command(std::string name, std::string summary, std::string epilog, 
 // Every subcommand, in the order of the help page.
 std::vector<Command> all_commands();
 
-// Parses and runs one command line; prints errors to the console; returns the exit code (0, 1 error, 2 usage).
+// Parses and runs one command line; prints errors to the console; returns the exit code (0, 1 error, 2 usage, 128 +
+// signal when interrupted).
 int run_command_line(const std::vector<std::string>& arguments, Console& console);
 
 }  // namespace fwl

@@ -1,10 +1,12 @@
 // The list of subcommands, in the order of the help page.
-#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace fwl {
 
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
+  commands.push_back(vocabulary_command());
+  commands.push_back(tokenize_command());
   return commands;
 }
 

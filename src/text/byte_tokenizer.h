@@ -14,6 +14,7 @@ class ByteTokenizer : public Tokenizer {
   void encode(std::string_view text, std::vector<TokenId>& ids) const override;
   std::string decode(std::span<const TokenId> ids) const override;
 
+  size_t safe_cut(std::string_view text) const override { return text.size(); }
   Digest hash() const override;
 };
 

@@ -36,6 +36,11 @@ std::string_view without_line_end(std::string_view line) {
   return line;
 }
 
+std::string_view line_at(std::string_view text, size_t start) {
+  const auto newline = text.find('\n', start);
+  return text.substr(start, newline == std::string_view::npos ? newline : newline + 1 - start);
+}
+
 void list_folder(const std::string& folder, const std::string& extension, std::vector<std::string>& files) {
   namespace fs = std::filesystem;
   const auto first = files.size();
@@ -82,6 +87,7 @@ bool CorpusReader::open_next_file() {
   file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) fail_with_errno(path, "open");
   if (options_.documents == "file") name_ = path;
+  is_last_line_blank_ = true;
   return true;
 }
 
@@ -107,7 +113,7 @@ bool CorpusReader::read_more(std::string& text, size_t count) {
 bool CorpusReader::next(TextBlock& block) {
   block.pieces.clear();
   block.text = std::exchange(carry_, {});
-  taken_ = scanned_ = 0;
+  taken_ = 0;
   while (file_ >= 0 || open_next_file()) {
     const bool is_end = read_more(block.text, std::max(options_.block_bytes, block.text.size() - taken_));
     take_documents(block, is_end);
@@ -119,6 +125,7 @@ bool CorpusReader::next(TextBlock& block) {
   }
   carry_ = block.text.substr(taken_);
   block.text.resize(taken_);
+  scanned_ = scanned_ > taken_ ? scanned_ - taken_ : 0;
   block.source_end = read_bytes_ - carry_.size();
   return !block.pieces.empty();
 }
@@ -140,42 +147,45 @@ void CorpusReader::end_document() {
 }
 
 void CorpusReader::take_documents(TextBlock& block, bool is_end) {
-  if (options_.documents != "file") {
-    while (scanned_ < block.text.size()) {
-      const auto newline = block.text.find('\n', scanned_);
-      if (newline == std::string::npos && !is_end) break;
-      const auto line_end = newline == std::string::npos ? block.text.size() : newline + 1;
-      take_line(block, scanned_, line_end);
-      scanned_ = line_end;
-    }
-  } else {
-    scanned_ = block.text.size();
-  }
+  if (options_.documents == "file") scanned_ = block.text.size();
+  while (scanned_ < block.text.size() && take_line(block, is_end)) continue;
   if (!is_end) return;
   take(block, block.text.size());
   end_document();
 }
 
-void CorpusReader::take_line(TextBlock& block, size_t line, size_t line_end) {
-  const auto text = std::string_view(block.text).substr(line, line_end - line);
+// Looks at one more line; false where more text is needed to see it whole.
+bool CorpusReader::take_line(TextBlock& block, bool is_end) {
+  const auto line = line_at(block.text, scanned_);
+  if (!line.ends_with('\n') && !is_end) return false;
+  const auto start = scanned_, end = start + line.size();
   if (options_.documents == "line") {
-    take(block, line_end);
+    take(block, end);
     end_document();
   } else if (options_.documents == "article") {
-    const auto title = article_title(text);
-    if (title.empty()) return;
-    // Blank lines before a file's first heading belong to that article.
-    const bool is_blank_start = !is_inside_document_ && trim({block.text.data() + taken_, line - taken_}).empty();
-    if (!is_blank_start) {
-      take(block, line);
-      end_document();
-    }
-    name_ = title;
-  } else if (without_line_end(text) == options_.documents) {
-    take(block, line);
+    const auto next_line = line_at(block.text, end);
+    if (!next_line.ends_with('\n') && !is_end) return false;
+    if (is_last_line_blank_ && trim(next_line).empty()) take_heading(block, start, article_title(line));
+    is_last_line_blank_ = trim(line).empty();
+  } else if (without_line_end(line) == options_.documents) {
+    take(block, start);
     end_document();
-    taken_ = line_end;
+    taken_ = end;
   }
+  scanned_ = end;
+  return true;
+}
+
+void CorpusReader::take_heading(TextBlock& block, size_t line_start, std::string_view title) {
+  if (title.empty()) return;
+  // Blank lines before a file's first heading belong to that article.
+  const auto before = std::string_view(block.text).substr(taken_, line_start - taken_);
+  const bool is_blank_start = !is_inside_document_ && trim(before).empty();
+  if (!is_blank_start) {
+    take(block, line_start);
+    end_document();
+  }
+  name_ = title;
 }
 
 bool CorpusReader::take_safe_prefix(TextBlock& block) {

@@ -12,8 +12,8 @@ namespace fwl {
 struct CorpusOptions {
   std::vector<std::string> inputs;  // files and folders; folders are read whole, in the order of their paths
   std::string extension;            // ".txt": only such files of folders; empty: every file that is not hidden
-  // What one document is: "file", "line", "article" (WikiText: a heading " = Title = " starts one), or any other text:
-  // a line that consists of it stands between documents and belongs to none.
+  // What one document is: "file", "line", "article" (WikiText: a heading " = Title = " between blank lines starts
+  // one), or any other text: a line that consists of it stands between documents and belongs to none.
   std::string documents = "file";
   size_t block_bytes = 4 << 20;
   size_t largest_block_bytes = 1 << 30;  // text without any place to cut may grow a block up to this
@@ -56,7 +56,8 @@ class CorpusReader {
   bool open_next_file();
   bool read_more(std::string& text, size_t count);
   void take_documents(TextBlock& block, bool is_end);
-  void take_line(TextBlock& block, size_t line, size_t line_end);
+  bool take_line(TextBlock& block, bool is_end);
+  void take_heading(TextBlock& block, size_t line_start, std::string_view title);
   bool take_safe_prefix(TextBlock& block);
   void take(TextBlock& block, size_t end);
   void end_document();
@@ -69,7 +70,7 @@ class CorpusReader {
   int file_ = -1;
   std::string carry_;               // text that is read but not handed out
   size_t taken_ = 0, scanned_ = 0;  // in the present block: handed out; searched for document starts
-  bool is_inside_document_ = false;
+  bool is_inside_document_ = false, is_last_line_blank_ = true;
   char before_ = '\n';
   std::string name_;
 };

@@ -6,6 +6,7 @@
 #include "support/interrupt.h"
 #include "support/message_of.h"
 #include "support/scratch.h"
+#include "text/byte_tokenizer.h"
 #include "text/fake_tokenizer.h"
 #include "text/token_file.h"
 
@@ -68,10 +69,12 @@ TEST(Tokenize, DocumentsAreLines) {
   EXPECT_EQ(TokenFile(options.out).document(2).word_count, 2);
 }
 
-TEST(Tokenize, DocumentsAreArticlesWhoseHeadingsHaveOneEqualsSign) {
+TEST(Tokenize, DocumentsAreArticlesWhoseHeadingsHaveOneEqualsSignAndBlankLinesAround) {
   const auto folder = fresh_folder("tokenize_articles");
-  const std::string first = " \n = Fox = \n \n Red . \n = = Diet = = \n = = = Deep = = = \n a = b \n",
-                    second = " = 1 = 2 = \n";
+  const std::string first =
+      " \n = Fox = \n \n Red . \n = = Diet = = \n \n = = = Deep = = = \n \n m \n = 3 ; n = \n 4 \n \n = no = \n a \n "
+      "\n";
+  const std::string second = " = 1 = 2 = \n";
   const auto options = options_for(folder, {write_text(folder + "/a", first + second)}, "article");
   tokenize_corpus(FakeTokenizer(), options);
   EXPECT_EQ(documents_of(options.out), (Texts{first, second}));
@@ -117,6 +120,23 @@ TEST(Tokenize, TheFileIsTheSameForEveryBlockSizeAndThreadCount) {
       options.threads = 1 + static_cast<int64_t>(random() % 4);
       const auto result = tokenize_corpus(LineLengthTokenizer(), options);
       EXPECT_EQ(result.words, expected.words);
+      ASSERT_EQ(read_text(options.out), bytes) << documents << " in blocks of " << block_bytes;
+    }
+  }
+}
+
+TEST(Tokenize, DocumentsAreTheSameWhereverBlocksAreCut) {
+  const auto folder = fresh_folder("tokenize_cuts");
+  std::mt19937 random(8);
+  const std::vector<std::string> lines = {"\n",     "\n = Title = \n\n", "x = y = \n", "\n",
+                                          "STOP\n", "x STOP\n",          "words\n"};
+  for (const auto* documents : {"file", "line", "article", "STOP", " STOP"}) {
+    auto options = options_for(folder, {write_text(folder + "/a", random_lines(random, lines, 80))}, documents);
+    tokenize_corpus(ByteTokenizer(), options);
+    const auto bytes = read_text(options.out);
+    for (size_t block_bytes = 1; block_bytes < 20; ++block_bytes) {
+      options.corpus.block_bytes = block_bytes;
+      tokenize_corpus(ByteTokenizer(), options);
       ASSERT_EQ(read_text(options.out), bytes) << documents << " in blocks of " << block_bytes;
     }
   }

@@ -1,0 +1,11 @@
+// Every subcommand of the program, one declaration a line, each made in cli/<name>_command.cpp.
+#pragma once
+
+#include "cli/command.h"
+
+namespace fwl {
+
+Command tokenize_command();
+Command vocabulary_command();
+
+}  // namespace fwl
