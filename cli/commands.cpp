@@ -7,6 +7,7 @@ std::vector<Command> all_commands() {
   std::vector<Command> commands;
   commands.push_back(vocabulary_command());
   commands.push_back(tokenize_command());
+  commands.push_back(inspect_command());
   return commands;
 }
 

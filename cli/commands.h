@@ -7,5 +7,6 @@ namespace fwl {
 
 Command tokenize_command();
 Command vocabulary_command();
+Command inspect_command();
 
 }  // namespace fwl

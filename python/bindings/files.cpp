@@ -1,12 +1,14 @@
 // Model files in Python: safetensors in and out, and the unpacking of GGUF tensors.
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "bindings.h"
 #include "files/gguf.h"
 #include "files/quantized.h"
 #include "files/safetensors.h"
 #include "support/error.h"
+#include "text/describe_file.h"
 
 namespace fwl {
 namespace {
@@ -123,6 +125,11 @@ TensorMap load_gguf(const std::string& path) {
   return tensors;
 }
 
+py::object inspect(const std::string& path) {
+  const auto text = describe_file(path).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return py::module_::import("json").attr("loads")(text);
+}
+
 }  // namespace
 
 void bind_files(py::module_& module) {
@@ -135,6 +142,7 @@ void bind_files(py::module_& module) {
              "Writes a safetensors file, complete or not at all.");
   module.def("load_gguf", load_gguf, arg("path"), "All tensors of a GGUF file, unpacked to float32, by name.");
   module.def("gguf_metadata", gguf_metadata, arg("path"), "The metadata of a GGUF file; texts are bytes.");
+  module.def("inspect", inspect, arg("path"), "What is in a model file, a tokenizer or a token file, as a dict.");
   module.def("dequantize", dequantize_bytes, arg("type"), arg("blocks"), "Unpacks blocks of a GGUF type to float32.");
 }
 

@@ -7,6 +7,7 @@ from fwl._C import (  # noqa: F401
     UserError,
     dequantize,
     gguf_metadata,
+    inspect,
     load_gguf,
     load_safetensors,
     safetensors_metadata,

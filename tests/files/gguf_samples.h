@@ -57,7 +57,7 @@ inline std::string sample_gguf(uint32_t version) {
   maker.key("a.uint16", GgufKind::uint16).number<uint16_t>(60000);
   maker.key("a.int16", GgufKind::int16).number<int16_t>(-30000);
   maker.key("a.int32", GgufKind::int32).number<int32_t>(-2000000000);
-  maker.key("a.float32", GgufKind::float32).number(1.5F);
+  maker.key("a.float32", GgufKind::float32).number(0.1F);
   maker.key("a.boolean", GgufKind::boolean).number<uint8_t>(1);
   maker.key("a.uint64", GgufKind::uint64).number<uint64_t>(0xFFFFFFFFFFFFFFFFU);
   maker.key("a.int64", GgufKind::int64).number<int64_t>(-5);

@@ -44,7 +44,7 @@ TEST(Gguf, EveryKindOfMetadataReadsBackInBothVersions) {
     EXPECT_EQ(file.get<int64_t>("a.int16"), -30000);
     EXPECT_EQ(file.get<int64_t>("a.int32"), -2000000000);
     EXPECT_EQ(file.get<int64_t>("a.int64"), -5);
-    EXPECT_EQ(file.get<double>("a.float32"), 1.5);
+    EXPECT_EQ(file.get<double>("a.float32"), 0.1F);
     EXPECT_EQ(file.get<double>("a.float64"), 2.25);
     EXPECT_EQ(file.get<double>("a.uint64"), 18446744073709551616.0);
     EXPECT_TRUE(file.get<bool>("a.boolean"));

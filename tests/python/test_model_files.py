@@ -147,3 +147,12 @@ def test_files_that_the_peer_rejects_are_rejected_here(tmp_path):
             safetensors.torch.load(bad)
         with pytest.raises(fwl.UserError):
             fwl.load_safetensors(str(path))
+
+
+def test_inspect_gives_formats_metadata_and_totals(tmp_path):
+    path = str(tmp_path / "m.gguf")
+    write_gguf(path)
+    seen = fwl.inspect(path)
+    assert seen["format"] == "GGUF" and seen["metadata"]["v.text"] == "größer 🙂"
+    assert seen["totals"]["parameters"] == 256 * 16
+    assert seen["totals"]["types"]["Q8_0"] == {"tensors": 1, "parameters": 768, "bytes": 768 // 32 * 34}
