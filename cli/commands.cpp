@@ -5,6 +5,7 @@ namespace fwl {
 
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
+  commands.push_back(get_command());
   commands.push_back(vocabulary_command());
   commands.push_back(tokenize_command());
   commands.push_back(inspect_command());

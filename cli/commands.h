@@ -5,6 +5,7 @@
 
 namespace fwl {
 
+Command get_command();
 Command tokenize_command();
 Command vocabulary_command();
 Command inspect_command();

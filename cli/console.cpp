@@ -40,6 +40,7 @@ ProgressReport Console::progress(std::string label) {
   return [this, label = std::move(label), start, next = first, interval](const ProgressEvent& event) mutable {
     const double elapsed = seconds_since(start);
     const bool is_done = event.total > 0 && event.done >= event.total;
+    if (is_done && std::isinf(next)) return;
     if (is_done) {
       clear_progress_line();
       if (elapsed >= 2.0) errors_ << progress_text(label, event, elapsed) << std::endl;

