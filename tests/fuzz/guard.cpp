@@ -113,19 +113,28 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
   give(memory);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+// Undefined behaviour ends in a signal, because its sanitizer has no callback of its own.
+extern "C" const char* __ubsan_default_options() {
+  return "abort_on_error=1:print_stacktrace=1";
+}
+#endif
+
 namespace fwl {
 
 void start_guard() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_set_death_callback([] { keep_present_input("crash"); });
+  constexpr int signals[] = {SIGABRT};  // the rest are the sanitizer's
 #else
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+  constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+#endif
+  for (const int signal : signals)
     std::signal(signal, [](int number) {
       keep_present_input("crash");
       std::signal(number, SIG_DFL);
       std::raise(number);
     });
-#endif
   std::thread(watch).detach();
 }
 
