@@ -13,5 +13,8 @@ from fwl._C import (  # noqa: F401
     safetensors_metadata,
     save_safetensors,
 )
+from fwl._C import FastState, has_fast_bf16_gemm, matmul_precision, set_matmul_precision  # noqa: F401
+from fwl.heads import AdaptiveSoftmaxHead, SoftmaxHead  # noqa: F401
+from fwl.layer import BiasOnly, FastWeightLayer, FastWeightOutput  # noqa: F401
 
 __version__ = _C.version

@@ -1,0 +1,164 @@
+// Python's view of the fast weight core: heads, states and the layer as functions; python/fwl/layer.py makes modules of it.
+#include <torch/extension.h>
+
+#include "bindings.h"
+#include "engine/products.h"
+#include "fast/bias_only.h"
+#include "fast/layer.h"
+#include "head/adaptive_softmax_head.h"
+#include "head/softmax_head.h"
+#include "support/error.h"
+
+namespace py = pybind11;
+
+namespace fwl {
+namespace {
+
+using OptionalTensor = std::optional<at::Tensor>;
+using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+
+at::Tensor or_undefined(const OptionalTensor& tensor) {
+  return tensor.value_or(at::Tensor());
+}
+
+WeightSet to_weight_set(const std::vector<at::Tensor>& tensors) {
+  if (tensors.size() != weight_names.size()) fail("FastWeightLayer", "six weights", std::to_string(tensors.size()));
+  return {tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], tensors[5]};
+}
+
+py::dict to_dict(const WeightSet& set) {
+  py::dict result;
+  for (size_t index = 0; index < weight_names.size(); ++index)
+    if (set.all()[index]->defined()) result[weight_names[index]] = *set.all()[index];
+  return result;
+}
+
+py::dict drift_dict(const FastState& state, const FastWeightLayer& layer) {
+  py::dict result;
+  for (const auto& figure : drift_figures(state, layer.parameters().slow, layer.steps()))
+    result[figure.weight.c_str()] = py::dict(py::arg("update_norm") = figure.update_norm,
+                                             py::arg("weight_norm") = figure.weight_norm,
+                                             py::arg("drift") = figure.drift);
+  return result;
+}
+
+LayerOptions layer_options(bool residual, bool layer_norm, double eps, double grad_scale,
+                           const std::string& gradient_at, int64_t segment_tokens, double max_drift, bool first_order,
+                           int64_t kept_state_bytes) {
+  return {residual,       layer_norm, eps,         grad_scale,      gradient_point_from_name(gradient_at),
+          segment_tokens, max_drift,  first_order, kept_state_bytes};
+}
+
+void bind_heads(py::module_& module) {
+  py::class_<Head, std::shared_ptr<Head>>(module, "Head")
+      .def("loss", [](const Head& head, const at::Tensor& hidden,
+                      const at::Tensor& targets) { return head.loss(hidden, targets); }, ReleaseGil())
+      .def("loss_and_gradient",
+           [](const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
+             const auto result = head.loss_and_gradient(hidden, targets);
+             return std::pair(result.loss, result.gradient);
+           },
+           ReleaseGil())
+      .def("logits", &Head::logits, ReleaseGil());
+  py::class_<SoftmaxHead, Head, std::shared_ptr<SoftmaxHead>>(module, "SoftmaxHead")
+      .def(py::init([](at::Tensor weight, const OptionalTensor& bias, int64_t block_bytes, double skip) {
+        return std::make_shared<SoftmaxHead>(std::move(weight), or_undefined(bias), HeadOptions{block_bytes, skip});
+      }));
+  py::class_<AdaptiveSoftmaxHead, Head, std::shared_ptr<AdaptiveSoftmaxHead>>(module, "AdaptiveSoftmaxHead")
+      .def(py::init([](const std::vector<at::Tensor>& weights, const std::vector<OptionalTensor>& biases,
+                       const std::vector<OptionalTensor>& projections, const OptionalTensor& cluster_weight,
+                       const OptionalTensor& cluster_bias, int64_t block_bytes, double skip) {
+        std::vector<SoftmaxCluster> clusters;
+        for (size_t index = 0; index < weights.size(); ++index)
+          clusters.push_back({weights[index], or_undefined(biases.at(index)), or_undefined(projections.at(index))});
+        return std::make_shared<AdaptiveSoftmaxHead>(std::move(clusters), or_undefined(cluster_weight),
+                                                     or_undefined(cluster_bias), HeadOptions{block_bytes, skip});
+      }));
+}
+
+void bind_state(py::module_& module) {
+  py::class_<FastState>(module, "FastState", "Sums of gradients per weight and sequence.")
+      .def("clone", &FastState::clone)
+      .def("detach", &FastState::detach)
+      .def("sequence", &FastState::sequence, py::arg("index"))
+      .def_static("join", &FastState::join, py::arg("states"))
+      .def("save", [](const FastState& state, const std::string& path) { save_state(state, path); }, py::arg("path"))
+      .def("total", [](const FastState& state) { return to_dict(state.total()); }, "closed + open, by weight")
+      .def_property_readonly("closed", [](const FastState& state) { return to_dict(state.closed); })
+      .def_property_readonly("open", [](const FastState& state) { return to_dict(state.open); })
+      .def_readonly("open_tokens", &FastState::open_tokens)
+      .def_readonly("tokens_read", &FastState::tokens_read)
+      .def_readonly("segment_tokens", &FastState::segment_tokens)
+      .def_property_readonly("sequences", &FastState::sequences)
+      .def_property_readonly("bytes", [](const FastState& state) {
+        size_t bytes = 0;
+        for (const auto& tensor : state.tensors()) bytes += tensor.nbytes();
+        return bytes;
+      });
+}
+
+void bind_layer(py::module_& module) {
+  py::class_<FastWeightLayer>(module, "FastWeightLayer")
+      .def(py::init([](const std::vector<at::Tensor>& weights, at::Tensor log_steps, const OptionalTensor& decay_logits,
+                       const LayerOptions& options) {
+        return FastWeightLayer({to_weight_set(weights), std::move(log_steps), or_undefined(decay_logits)}, options);
+      }))
+      .def("forward",
+           [](const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
+              const std::shared_ptr<Head>& head, const OptionalTensor& token_weights, int64_t chunk,
+              const std::string& form, const std::optional<FastState>& state, bool wants_slow_loss) {
+             const LayerCall call{or_undefined(token_weights), chunk, form_from_name(form), wants_slow_loss};
+             auto output = layer.forward(hidden, targets, head, call, state.value_or(FastState{}));
+             const auto slow = output.slow_loss.defined() ? OptionalTensor(output.slow_loss) : std::nullopt;
+             return std::tuple(slow, output.fast_loss, output.state);
+           },
+           ReleaseGil())
+      .def("adapt", [](const FastWeightLayer& layer, const at::Tensor& hidden, const std::optional<FastState>& state) {
+             return layer.adapt(hidden, state.value_or(FastState{}));
+           }, ReleaseGil())
+      .def("zero_state", [](const FastWeightLayer& layer, int64_t sequences) {
+        return FastState::zeros(layer.parameters().slow, sequences);
+      })
+      .def("load_state", [](const FastWeightLayer& layer, const std::string& path) {
+        return load_state(path, layer.parameters().slow);
+      })
+      .def("log_steps_from_data", [](const FastWeightLayer& layer, const at::Tensor& hidden) {
+        return log_steps_from_data(hidden, layer.parameters());
+      })
+      .def("drift", [](const FastWeightLayer& layer, const FastState& state) { return drift_dict(state, layer); });
+  py::class_<LayerOptions>(module, "LayerOptions").def(py::init(&layer_options));
+  module.def("initial_parameters", [](int64_t width, int64_t layer_width, int64_t output_width, bool residual) {
+    const auto parameters = initial_parameters(width, layer_width, output_width, residual, at::kFloat);
+    const auto& slow = parameters.slow;
+    return std::pair(std::vector<at::Tensor>{slow.U, slow.a, slow.W, slow.b, slow.gain, slow.shift},
+                     parameters.log_steps);
+  });
+}
+
+void bind_bias_only(py::module_& module) {
+  module.def(
+      "bias_only",
+      [](const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<Head>& head,
+         const at::Tensor& log_step, const OptionalTensor& token_weights, const std::vector<at::Tensor>& state) {
+        const auto output = bias_only(hidden, targets, *head, log_step, or_undefined(token_weights), state);
+        return std::tuple(output.slow_loss, output.fast_loss, output.state);
+      },
+      ReleaseGil());
+}
+
+}  // namespace
+
+void bind_fast(py::module_& module) {
+  bind_heads(module);
+  bind_state(module);
+  bind_layer(module);
+  bind_bias_only(module);
+  module.def("set_matmul_precision", [](const std::string& name) {
+    if (name != "fp32" && name != "bf16") fail("set_matmul_precision", "fp32 or bf16", "'" + name + "'");
+    set_product_precision(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact);
+  }, py::arg("precision"), "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster.");
+  module.def("matmul_precision", [] { return product_precision() == ProductPrecision::bf16 ? "bf16" : "fp32"; });
+  module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+}
+
+}  // namespace fwl

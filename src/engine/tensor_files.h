@@ -1,0 +1,24 @@
+// Tensors in safetensors files.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
+#include "files/safetensors.h"
+
+namespace fwl {
+
+using TensorMap = std::map<std::string, at::Tensor>;
+
+at::ScalarType to_scalar_type(Dtype dtype);
+Dtype to_dtype(at::ScalarType type);
+
+at::Tensor to_tensor(const TensorView& view);  // a copy
+TensorMap load_tensors(const SafetensorsFile& file);
+
+// Atomic; tensors of any device.
+void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata = {});
+
+}  // namespace fwl

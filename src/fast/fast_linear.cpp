@@ -1,0 +1,153 @@
+#include "fast/fast_linear.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/products.h"
+
+namespace fwl {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct Chunk {
+  int64_t start, count;
+};
+
+std::vector<Chunk> cut(int64_t tokens, int64_t chunk_tokens) {
+  std::vector<Chunk> chunks;
+  for (int64_t start = 0; start < tokens; start += chunk_tokens)
+    chunks.push_back({start, std::min(chunk_tokens, tokens - start)});
+  return chunks;
+}
+
+at::Tensor part_of(const at::Tensor& tensor, const Chunk& chunk) {
+  return tensor.narrow(1, chunk.start, chunk.count);
+}
+
+at::Tensor flip(const at::Tensor& tensor) {
+  return tensor.transpose(1, 2);
+}
+
+// a_c @ b_c^T below the diagonal: B,C,C
+at::Tensor strict_scores(const at::Tensor& a, const at::Tensor& b) {
+  auto scores = at::empty({a.size(0), a.size(1), b.size(1)}, a.options());
+  product_into(scores, a, flip(b));
+  return scores.tril_(-1);
+}
+
+at::Tensor strict_weights(const at::Tensor& query, const at::Tensor& key, double matrix_step, double bias_step) {
+  auto scores = at::empty({query.size(0), query.size(1), key.size(1)}, query.options());
+  product_into(scores, query, flip(key));
+  return scores.mul_(matrix_step).add_(bias_step).tril_(-1);
+}
+
+double number(const at::Tensor& scalar) {
+  return scalar.item<double>();
+}
+
+class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& slow, const at::Tensor& query,
+                               const at::Tensor& key, const at::Tensor& gradient, const at::Tensor& matrix_sum,
+                               const at::Tensor& bias_sum, const at::Tensor& matrix_step, const at::Tensor& bias_step,
+                               int64_t chunk_tokens) {
+    const double alpha = number(matrix_step), beta = number(bias_step);
+    auto value = slow.clone(at::MemoryFormat::Contiguous);             // B,T,N
+    auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();      // B,K,N and B,N
+    for (const auto& chunk : cut(query.size(1), chunk_tokens)) {
+      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
+      auto out = part_of(value, chunk);
+      product_into(out, strict_weights(q, k, alpha, beta), u, 1, -1);
+      if (alpha != 0) product_into(out, q, sum, 1, -alpha);
+      out.sub_(vector_sum.unsqueeze(1), beta);
+      product_into(sum, flip(k), u, 1);
+      vector_sum.add_(u.sum(1));
+    }
+    context->save_for_backward({query, key, gradient, matrix_sum, bias_sum, matrix_step, bias_step});
+    context->saved_data["chunk_tokens"] = chunk_tokens;
+    context->set_materialize_grads(false);
+    return {value, sum, vector_sum};
+  }
+
+  // With g upstream of the value, S_c the sum before chunk c and R_c upstream of the sum after it:
+  //   dq_c = -alpha (P k_c + g_c S_c^T)      P = (g_c u_c^T) strictly below the diagonal
+  //   dk_c = -alpha P^T q_c + u_c R_c^T      du_c = -A^T g_c + k_c R_c + r_c      A = alpha q_c k_c^T + beta, masked
+  // S_c is rebuilt in a sweep forwards, R_c gathered in a sweep backwards: no state per chunk is kept.
+  static variable_list backward(AutogradContext* context, variable_list upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto &query = saved[0], &key = saved[1], &gradient = saved[2];
+    const double alpha = number(saved[5]), beta = number(saved[6]);
+    const auto chunks = cut(query.size(1), context->saved_data["chunk_tokens"].toInt());
+    const auto upstream = upstreams[0].defined() ? upstreams[0].contiguous() : at::zeros_like(gradient);  // B,T,N
+
+    auto grad_query = at::empty(query.sizes(), query.options());
+    auto grad_matrix_step = at::zeros_like(saved[5]), grad_bias_step = at::zeros_like(saved[6]);
+    auto sum = saved[3].clone(), vector_sum = saved[4].clone();
+    std::vector<at::Tensor> pair_products;  // P of each chunk: B,C,C
+    for (const auto& chunk : chunks) {
+      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
+      const auto g = part_of(upstream, chunk);
+      pair_products.push_back(strict_scores(g, u));
+      auto dq = part_of(grad_query, chunk);
+      product_into(dq, pair_products.back(), k);
+      product_into(dq, g, flip(sum), 1);
+      grad_matrix_step.sub_((q * dq).sum());
+      grad_bias_step.sub_(pair_products.back().sum() + (g.sum(1) * vector_sum).sum());
+      product_into(sum, flip(k), u, 1);
+      vector_sum.add_(u.sum(1));
+    }
+    grad_query.mul_(-alpha);
+
+    auto sum_upstream = upstreams[1].defined() ? upstreams[1].clone() : at::zeros_like(saved[3]);     // R: B,K,N
+    auto vector_upstream = upstreams[2].defined() ? upstreams[2].clone() : at::zeros_like(saved[4]);  // r: B,N
+    const bool wants_past = context->needs_input_grad(2) || context->needs_input_grad(3);
+    auto grad_key = wants_past ? at::empty(key.sizes(), key.options()) : at::Tensor();
+    auto grad_gradient = wants_past ? at::empty(gradient.sizes(), gradient.options()) : at::Tensor();
+    for (size_t index = chunks.size(); index-- > 0;) {
+      const auto& chunk = chunks[index];
+      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
+      const auto g = part_of(upstream, chunk);
+      if (wants_past) {
+        auto dk = part_of(grad_key, chunk), du = part_of(grad_gradient, chunk);
+        product_into(dk, flip(pair_products[index]), q, 0, -alpha);
+        product_into(dk, u, flip(sum_upstream), 1);
+        product_into(du, flip(strict_weights(q, k, alpha, beta)), g, 0, -1);
+        product_into(du, k, sum_upstream, 1);
+        du.add_(vector_upstream.unsqueeze(1));
+      }
+      if (alpha != 0) product_into(sum_upstream, flip(q), g, 1, -alpha);
+      vector_upstream.sub_(g.sum(1), beta);
+    }
+    return {upstreams[0],  grad_query,       grad_key,       grad_gradient, sum_upstream, vector_upstream,
+            grad_matrix_step, grad_bias_step, {}};
+  }
+};
+
+}  // namespace
+
+FastLinearOutput fast_linear_quadratic(const FastLinearInput& in) {
+  const auto scores = at::matmul(in.query, flip(in.key)) * in.matrix_step + in.bias_step;  // B,T,T
+  const auto past = at::matmul(scores.tril(-1), in.gradient);
+  const auto before = at::matmul(in.query, in.matrix_sum) * in.matrix_step + in.bias_sum.unsqueeze(1) * in.bias_step;
+  return {in.slow - past - before, in.matrix_sum + at::matmul(flip(in.key), in.gradient),
+          in.bias_sum + in.gradient.sum(1)};
+}
+
+FastLinearOutput fast_linear_chunked(const FastLinearInput& in, int64_t chunk_tokens) {
+  const auto results = FastLinearChunked::apply(in.slow, in.query, in.key, in.gradient, in.matrix_sum, in.bias_sum,
+                                                in.matrix_step, in.bias_step, chunk_tokens);
+  return {results[0], results[1], results[2]};
+}
+
+RunningSum running_sum(const at::Tensor& initial, const at::Tensor& values) {
+  const int64_t tokens = values.size(1);
+  const auto shifted = at::cat({initial.unsqueeze(1), values.narrow(1, 0, tokens - 1)}, 1);
+  const auto before = shifted.cumsum(1);
+  return {before, before.select(1, tokens - 1) + values.select(1, tokens - 1)};
+}
+
+}  // namespace fwl

@@ -1,0 +1,63 @@
+// The adaptive softmax: frequent words in the head cluster, rarer ones in narrower tail clusters (Transformer-XL's form).
+#pragma once
+
+#include "head/head.h"
+
+namespace fwl {
+
+// One cluster's words: logits = (hidden @ projection) @ weight^T + bias.
+struct SoftmaxCluster {
+  at::Tensor weight;      // words, d
+  at::Tensor bias;        // words, or undefined
+  at::Tensor projection;  // D, d; undefined where d = D and nothing is projected
+};
+
+class AdaptiveSoftmaxHead : public Head {
+ public:
+  using Head::loss;
+
+  // `clusters` in order of frequency; cluster 0 is the head. The head also holds one entry per tail cluster:
+  // tail cluster k (k >= 1) is column words(0) + k - 1.
+  // cluster_weight: tails, d of cluster 0   cluster_bias: tails, or undefined
+  AdaptiveSoftmaxHead(std::vector<SoftmaxCluster> clusters, at::Tensor cluster_weight, at::Tensor cluster_bias,
+                      HeadOptions options = {});
+
+  int64_t width() const override;
+  int64_t vocabulary_size() const override { return first_word_.back(); }
+  std::vector<at::Tensor> parameters() const override;
+
+  at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
+                  const at::Tensor& expected_upstream) const override;
+  LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
+  at::Tensor logits(const at::Tensor& hidden) const override;  // log-probabilities
+
+  // Calls visit(cluster, rows, local_targets) for the head (rows undefined: all of them) and each tail cluster that
+  // has targets. Cluster 0 comes with the tail entries joined to its weight and bias.
+  template <class Visit>
+  void for_each_cluster(const at::Tensor& targets, Visit visit) const;
+
+  int64_t cluster_count() const { return static_cast<int64_t>(clusters_.size()); }
+  SoftmaxCluster joined_head() const;
+  const SoftmaxCluster& cluster(int64_t index) const { return clusters_[static_cast<size_t>(index)]; }
+  const HeadOptions& options() const { return options_; }
+
+ private:
+  at::Tensor head_targets(const at::Tensor& targets) const;
+
+  std::vector<SoftmaxCluster> clusters_;
+  at::Tensor cluster_weight_, cluster_bias_;
+  std::vector<int64_t> first_word_;  // of each cluster, and V at the end
+  HeadOptions options_;
+};
+
+template <class Visit>
+void AdaptiveSoftmaxHead::for_each_cluster(const at::Tensor& targets, Visit visit) const {
+  visit(int64_t{0}, joined_head(), at::Tensor(), head_targets(targets));
+  for (size_t k = 1; k < clusters_.size(); ++k) {
+    const auto rows = at::nonzero((targets >= first_word_[k]).logical_and_(targets < first_word_[k + 1])).squeeze(1);
+    if (rows.size(0) == 0) continue;
+    visit(static_cast<int64_t>(k), clusters_[k], rows, targets.index_select(0, rows) - first_word_[k]);
+  }
+}
+
+}  // namespace fwl

@@ -1,0 +1,52 @@
+// An output head: hidden states to losses, to the losses' gradients, and to logits, without ever holding T x V numbers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace fwl {
+
+// How the head's sweeps over tokens and vocabulary are cut, and what they may leave out.
+struct HeadOptions {
+  // Memory for one block of logits; the number of tokens in a block follows from it.
+  int64_t block_bytes = 64 << 20;
+  // Blocks of 256 neighbouring words in which no token of the block of tokens gives any word this probability are left
+  // out of every product that multiplies by probabilities. 0: nothing is left out. 2^-12 is the resolution of bf16.
+  double skip_probability_below = 0;
+};
+
+struct LossAndGradient {
+  at::Tensor loss;      // N: -log p(target)
+  at::Tensor gradient;  // N,D: of each loss to its own hidden state
+};
+
+class Head {
+ public:
+  virtual ~Head() = default;
+
+  virtual int64_t width() const = 0;            // D
+  virtual int64_t vocabulary_size() const = 0;  // V
+  virtual std::vector<at::Tensor> parameters() const = 0;
+
+  // hidden: N,D   targets: N -> N. `expected_upstream` (N, or undefined for ones) is what the losses' gradients will be
+  // proportional to: the parameters' gradients are then formed in the forward sweep. Any other upstream is right too,
+  // and costs one more sweep.
+  virtual at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
+                          const at::Tensor& expected_upstream) const = 0;
+
+  // Both results can be differentiated once more: first-order autograd through them is the second-order gradient.
+  virtual LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const = 0;
+
+  // hidden: N,D -> N,V, unnormalised for the full softmax and log-probabilities for the adaptive one.
+  virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
+
+  at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets) const { return loss(hidden, targets, {}); }
+};
+
+// Throws UserError unless hidden is N,D, targets are N whole numbers, and 0 <= target < V.
+void check_head_input(const char* where, const Head& head, const at::Tensor& hidden, const at::Tensor& targets);
+
+}  // namespace fwl

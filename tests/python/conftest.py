@@ -1,0 +1,9 @@
+"""Helpers beside the tests are imported by name; two threads, so that timings and rounding are alike everywhere."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+torch.set_num_threads(2)
