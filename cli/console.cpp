@@ -78,8 +78,8 @@ std::string progress_text(const std::string& label, const ProgressEvent& event, 
   auto text = label;
   const bool is_done = event.total > 0 && event.done >= event.total;
   if (is_done) {
-    text += fmt::format("  {} in {}", format_amount(static_cast<double>(event.done), event.unit),
-                        format_duration(seconds));
+    text +=
+        fmt::format("  {} in {}", format_amount(static_cast<double>(event.done), event.unit), format_duration(seconds));
   } else if (event.total > 0) {
     text += fmt::format("  {} %", 100 * event.done / event.total);
   } else {

@@ -10,9 +10,10 @@
 namespace fwl {
 
 std::string version_text() {
-  return fmt::format("fwl {}\nengine   LibTorch {}, {}, compiled with {} {}\ncpu      {}\nthreads  {}\ndevices  cpu{}\n", FWL_VERSION,
-                     TORCH_VERSION, at::hasMKL() ? "MKL" : "no MKL", "g++", __VERSION__, to_string(cpu_features()),
-                     at::get_num_threads(), at::hasCUDA() ? ", cuda" : "");
+  return fmt::format(
+      "fwl {}\nengine   LibTorch {}, {}, compiled with {} {}\ncpu      {}\nthreads  {}\ndevices  cpu{}\n", FWL_VERSION,
+      TORCH_VERSION, at::hasMKL() ? "MKL" : "no MKL", "g++", __VERSION__, to_string(cpu_features()),
+      at::get_num_threads(), at::hasCUDA() ? ", cuda" : "");
 }
 
 }  // namespace fwl

@@ -1,4 +1,5 @@
-// Python's view of the fast weight core: heads, states and the layer as functions; python/fwl/layer.py makes modules of it.
+// Python's view of the fast weight core: heads, states and the layer as functions; python/fwl/layer.py makes modules of
+// it.
 #include <torch/extension.h>
 
 #include "bindings.h"
@@ -36,9 +37,9 @@ py::dict to_dict(const WeightSet& set) {
 py::dict drift_dict(const FastState& state, const FastWeightLayer& layer) {
   py::dict result;
   for (const auto& figure : drift_figures(state, layer.parameters().slow, layer.steps()))
-    result[figure.weight.c_str()] = py::dict(py::arg("update_norm") = figure.update_norm,
-                                             py::arg("weight_norm") = figure.weight_norm,
-                                             py::arg("drift") = figure.drift);
+    result[figure.weight.c_str()] =
+        py::dict(py::arg("update_norm") = figure.update_norm, py::arg("weight_norm") = figure.weight_norm,
+                 py::arg("drift") = figure.drift);
   return result;
 }
 
@@ -51,14 +52,19 @@ LayerOptions layer_options(bool residual, bool layer_norm, double eps, double gr
 
 void bind_heads(py::module_& module) {
   py::class_<Head, std::shared_ptr<Head>>(module, "Head")
-      .def("loss", [](const Head& head, const at::Tensor& hidden,
-                      const at::Tensor& targets) { return head.loss(hidden, targets); }, ReleaseGil())
-      .def("loss_and_gradient",
-           [](const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
-             const auto result = head.loss_and_gradient(hidden, targets);
-             return std::pair(result.loss, result.gradient);
-           },
-           ReleaseGil())
+      .def(
+          "loss",
+          [](const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
+            return head.loss(hidden, targets);
+          },
+          ReleaseGil())
+      .def(
+          "loss_and_gradient",
+          [](const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
+            const auto result = head.loss_and_gradient(hidden, targets);
+            return std::pair(result.loss, result.gradient);
+          },
+          ReleaseGil())
       .def("logits", &Head::logits, ReleaseGil());
   py::class_<SoftmaxHead, Head, std::shared_ptr<SoftmaxHead>>(module, "SoftmaxHead")
       .def(py::init([](at::Tensor weight, const OptionalTensor& bias, int64_t block_bytes, double skip) {
@@ -82,8 +88,10 @@ void bind_state(py::module_& module) {
       .def("detach", &FastState::detach)
       .def("sequence", &FastState::sequence, py::arg("index"))
       .def_static("join", &FastState::join, py::arg("states"))
-      .def("save", [](const FastState& state, const std::string& path) { save_state(state, path); }, py::arg("path"))
-      .def("total", [](const FastState& state) { return to_dict(state.total()); }, "closed + open, by weight")
+      .def(
+          "save", [](const FastState& state, const std::string& path) { save_state(state, path); }, py::arg("path"))
+      .def(
+          "total", [](const FastState& state) { return to_dict(state.total()); }, "closed + open, by weight")
       .def_property_readonly("closed", [](const FastState& state) { return to_dict(state.closed); })
       .def_property_readonly("open", [](const FastState& state) { return to_dict(state.open); })
       .def_readonly("open_tokens", &FastState::open_tokens)
@@ -103,28 +111,31 @@ void bind_layer(py::module_& module) {
                        const LayerOptions& options) {
         return FastWeightLayer({to_weight_set(weights), std::move(log_steps), or_undefined(decay_logits)}, options);
       }))
-      .def("forward",
-           [](const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
-              const std::shared_ptr<Head>& head, const OptionalTensor& token_weights, int64_t chunk,
-              const std::string& form, const std::optional<FastState>& state, bool wants_slow_loss) {
-             const LayerCall call{or_undefined(token_weights), chunk, form_from_name(form), wants_slow_loss};
-             auto output = layer.forward(hidden, targets, head, call, state.value_or(FastState{}));
-             const auto slow = output.slow_loss.defined() ? OptionalTensor(output.slow_loss) : std::nullopt;
-             return std::tuple(slow, output.fast_loss, output.state);
-           },
-           ReleaseGil())
-      .def("adapt", [](const FastWeightLayer& layer, const at::Tensor& hidden, const std::optional<FastState>& state) {
-             return layer.adapt(hidden, state.value_or(FastState{}));
-           }, ReleaseGil())
-      .def("zero_state", [](const FastWeightLayer& layer, int64_t sequences) {
-        return FastState::zeros(layer.parameters().slow, sequences);
-      })
-      .def("load_state", [](const FastWeightLayer& layer, const std::string& path) {
-        return load_state(path, layer.parameters().slow);
-      })
-      .def("log_steps_from_data", [](const FastWeightLayer& layer, const at::Tensor& hidden) {
-        return log_steps_from_data(hidden, layer.parameters());
-      })
+      .def(
+          "forward",
+          [](const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
+             const std::shared_ptr<Head>& head, const OptionalTensor& token_weights, int64_t chunk,
+             const std::string& form, const std::optional<FastState>& state, bool wants_slow_loss) {
+            const LayerCall call{or_undefined(token_weights), chunk, form_from_name(form), wants_slow_loss};
+            auto output = layer.forward(hidden, targets, head, call, state.value_or(FastState{}));
+            const auto slow = output.slow_loss.defined() ? OptionalTensor(output.slow_loss) : std::nullopt;
+            return std::tuple(slow, output.fast_loss, output.state);
+          },
+          ReleaseGil())
+      .def(
+          "adapt",
+          [](const FastWeightLayer& layer, const at::Tensor& hidden, const std::optional<FastState>& state) {
+            return layer.adapt(hidden, state.value_or(FastState{}));
+          },
+          ReleaseGil())
+      .def("zero_state", [](const FastWeightLayer& layer,
+                            int64_t sequences) { return FastState::zeros(layer.parameters().slow, sequences); })
+      .def("load_state", [](const FastWeightLayer& layer,
+                            const std::string& path) { return load_state(path, layer.parameters().slow); })
+      .def("log_steps_from_data",
+           [](const FastWeightLayer& layer, const at::Tensor& hidden) {
+             return log_steps_from_data(hidden, layer.parameters());
+           })
       .def("drift", [](const FastWeightLayer& layer, const FastState& state) { return drift_dict(state, layer); });
   py::class_<LayerOptions>(module, "LayerOptions").def(py::init(&layer_options));
   module.def("initial_parameters", [](int64_t width, int64_t layer_width, int64_t output_width, bool residual) {
@@ -153,10 +164,13 @@ void bind_fast(py::module_& module) {
   bind_state(module);
   bind_layer(module);
   bind_bias_only(module);
-  module.def("set_matmul_precision", [](const std::string& name) {
-    if (name != "fp32" && name != "bf16") fail("set_matmul_precision", "fp32 or bf16", "'" + name + "'");
-    set_product_precision(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact);
-  }, py::arg("precision"), "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster.");
+  module.def(
+      "set_matmul_precision",
+      [](const std::string& name) {
+        if (name != "fp32" && name != "bf16") fail("set_matmul_precision", "fp32 or bf16", "'" + name + "'");
+        set_product_precision(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact);
+      },
+      py::arg("precision"), "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster.");
   module.def("matmul_precision", [] { return product_precision() == ProductPrecision::bf16 ? "bf16" : "fp32"; });
   module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
 }

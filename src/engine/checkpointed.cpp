@@ -33,13 +33,12 @@ struct FunctionHolder : torch::CustomClassHolder {
 
 class Checkpointed : public torch::autograd::Function<Checkpointed> {
  public:
-  static variable_list forward(AutogradContext* context, variable_list tensors,
+  static variable_list forward(AutogradContext* context, at::TensorList tensors,
                                const c10::intrusive_ptr<FunctionHolder>& holder) {
-    context->save_for_backward(tensors);
+    context->save_for_backward(tensors.vec());
     context->saved_data["function"] = c10::IValue::make_capsule(holder);
     context->set_materialize_grads(false);
-    tensors.resize(holder->input_count);
-    return holder->run(tensors);
+    return holder->run(tensors.slice(0, holder->input_count).vec());
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
@@ -83,7 +82,7 @@ std::vector<at::Tensor> checkpointed(const TensorFunction& function, const std::
   auto tensors = FunctionHolder::defined_ones(inputs);
   holder->input_count = tensors.size();
   tensors.insert(tensors.end(), captured.begin(), captured.end());
-  const auto results = Checkpointed::apply(tensors, holder);
+  const auto results = Checkpointed::apply(at::TensorList(tensors), holder);
   std::vector<at::Tensor> outputs;
   size_t next = 0;
   for (const bool is_defined : holder->has_output) outputs.push_back(is_defined ? results[next++] : at::Tensor());

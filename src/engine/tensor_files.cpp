@@ -17,11 +17,21 @@ struct DtypePair {
 };
 
 constexpr DtypePair dtype_pairs[] = {
-    {Dtype::F64, at::kDouble},           {Dtype::I64, at::kLong},           {Dtype::U64, at::kUInt64},
-    {Dtype::F32, at::kFloat},            {Dtype::I32, at::kInt},            {Dtype::U32, at::kUInt32},
-    {Dtype::F16, at::kHalf},             {Dtype::BF16, at::kBFloat16},      {Dtype::I16, at::kShort},
-    {Dtype::U16, at::kUInt16},           {Dtype::F8_E4M3, at::kFloat8_e4m3fn}, {Dtype::F8_E5M2, at::kFloat8_e5m2},
-    {Dtype::F8_E8M0, at::kFloat8_e8m0fnu}, {Dtype::I8, at::kChar},          {Dtype::U8, at::kByte},
+    {Dtype::F64, at::kDouble},
+    {Dtype::I64, at::kLong},
+    {Dtype::U64, at::kUInt64},
+    {Dtype::F32, at::kFloat},
+    {Dtype::I32, at::kInt},
+    {Dtype::U32, at::kUInt32},
+    {Dtype::F16, at::kHalf},
+    {Dtype::BF16, at::kBFloat16},
+    {Dtype::I16, at::kShort},
+    {Dtype::U16, at::kUInt16},
+    {Dtype::F8_E4M3, at::kFloat8_e4m3fn},
+    {Dtype::F8_E5M2, at::kFloat8_e5m2},
+    {Dtype::F8_E8M0, at::kFloat8_e8m0fnu},
+    {Dtype::I8, at::kChar},
+    {Dtype::U8, at::kByte},
     {Dtype::BOOL, at::kBool},
 };
 

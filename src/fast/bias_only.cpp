@@ -121,8 +121,8 @@ Losses read_sequence(const Sequence& sequence, const HeadOptions& options) {
   smaller.block_bytes /= 8;
   const auto block_tokens = tokens_per_block(sequence.weight.size(0), sequence.hidden, smaller);
   const auto bias = sequence.bias.defined() ? std::optional(sequence.bias) : std::nullopt;
-  const auto results = BiasOnlySequence::apply(sequence.hidden, sequence.weight, bias, sequence.targets, sequence.factor,
-                                               sequence.sum, sequence.step, block_tokens);
+  const auto results = BiasOnlySequence::apply(sequence.hidden, sequence.weight, bias, sequence.targets,
+                                               sequence.factor, sequence.sum, sequence.step, block_tokens);
   return {results[0], results[1], results[2]};
 }
 
@@ -137,22 +137,22 @@ Losses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const 
   }
   const auto& adaptive = dynamic_cast<const AdaptiveSoftmaxHead&>(head);
   Losses total;
-  adaptive.for_each_cluster(targets, [&](int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows,
-                                         const at::Tensor& local) {
-    const auto some_hidden = rows.defined() ? hidden.index_select(0, rows) : hidden;
-    const auto some_factor = rows.defined() ? factor.index_select(0, rows) : factor;
-    const auto narrow = cluster.projection.defined() ? product(some_hidden, cluster.projection) : some_hidden;
-    auto& sum = sums[static_cast<size_t>(index)];
-    const auto losses =
-        read_sequence({narrow, cluster.weight, cluster.bias, local, some_factor, sum, step}, adaptive.options());
-    sum = losses.end;
-    if (!rows.defined()) {
-      total = losses;
-      return;
-    }
-    total.slow = total.slow.index_add(0, rows, losses.slow);
-    total.fast = total.fast.index_add(0, rows, losses.fast);
-  });
+  adaptive.for_each_cluster(
+      targets, [&](int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
+        const auto some_hidden = rows.defined() ? hidden.index_select(0, rows) : hidden;
+        const auto some_factor = rows.defined() ? factor.index_select(0, rows) : factor;
+        const auto narrow = cluster.projection.defined() ? product(some_hidden, cluster.projection) : some_hidden;
+        auto& sum = sums[static_cast<size_t>(index)];
+        const auto losses =
+            read_sequence({narrow, cluster.weight, cluster.bias, local, some_factor, sum, step}, adaptive.options());
+        sum = losses.end;
+        if (!rows.defined()) {
+          total = losses;
+          return;
+        }
+        total.slow = total.slow.index_add(0, rows, losses.slow);
+        total.fast = total.fast.index_add(0, rows, losses.fast);
+      });
   return total;
 }
 
@@ -177,8 +177,8 @@ BiasOnlyOutput bias_only(const at::Tensor& hidden, const at::Tensor& targets, co
     fail("bias_only", "hidden states (B,T,D) and targets (B,T), T > 0",
          c10::str(hidden.sizes(), " and ", targets.sizes()));
   check_head_input("bias_only", head, hidden.flatten(0, 1), targets.flatten());
-  const auto factor = token_weights.defined() ? token_weights.to(hidden.scalar_type())
-                                              : at::ones(targets.sizes(), hidden.options());
+  const auto factor =
+      token_weights.defined() ? token_weights.to(hidden.scalar_type()) : at::ones(targets.sizes(), hidden.options());
   auto before = state.empty() ? fresh_state(hidden, head) : state;
   std::vector<at::Tensor> slow, fast;
   std::vector<std::vector<at::Tensor>> after(before.size());

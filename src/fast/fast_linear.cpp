@@ -56,8 +56,8 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
                                const at::Tensor& bias_sum, const at::Tensor& matrix_step, const at::Tensor& bias_step,
                                int64_t chunk_tokens) {
     const double alpha = number(matrix_step), beta = number(bias_step);
-    auto value = slow.clone(at::MemoryFormat::Contiguous);             // B,T,N
-    auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();      // B,K,N and B,N
+    auto value = slow.clone(at::MemoryFormat::Contiguous);         // B,T,N
+    auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();  // B,K,N and B,N
     for (const auto& chunk : cut(query.size(1), chunk_tokens)) {
       const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
       auto out = part_of(value, chunk);
@@ -122,7 +122,7 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
       if (alpha != 0) product_into(sum_upstream, flip(q), g, 1, -alpha);
       vector_upstream.sub_(g.sum(1), beta);
     }
-    return {upstreams[0],  grad_query,       grad_key,       grad_gradient, sum_upstream, vector_upstream,
+    return {upstreams[0],     grad_query,     grad_key, grad_gradient, sum_upstream, vector_upstream,
             grad_matrix_step, grad_bias_step, {}};
   }
 };

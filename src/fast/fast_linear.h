@@ -22,8 +22,9 @@ struct FastLinearInput {
 };
 
 struct FastLinearOutput {
-  at::Tensor value;       // B,T,N: slow_t - matrix_step * query_t @ (matrix_sum + sum_{i<t} key_i^T gradient_i) - bias_step *
-                          //        (bias_sum + sum_{i<t} gradient_i)
+  at::Tensor
+      value;  // B,T,N: slow_t - matrix_step * query_t @ (matrix_sum + sum_{i<t} key_i^T gradient_i) - bias_step *
+              //        (bias_sum + sum_{i<t} gradient_i)
   at::Tensor matrix_sum;  // B,K,N after the last token
   at::Tensor bias_sum;    // B,N after the last token
 };

@@ -66,8 +66,7 @@ void check_input(const at::Tensor& hidden, const at::Tensor& targets, const Head
   if (targets.dim() != 2 || targets.size(0) != hidden.size(0) || targets.size(1) != hidden.size(1))
     fail(where, fmt::format("targets ({},{})", hidden.size(0), hidden.size(1)), c10::str(targets.sizes()));
   if (targets.scalar_type() != at::kLong) fail(where, "targets of type int64", c10::str(targets.scalar_type()));
-  if (head.width() != output)
-    fail(where, fmt::format("a head of width {}", output), fmt::format("{}", head.width()));
+  if (head.width() != output) fail(where, fmt::format("a head of width {}", output), fmt::format("{}", head.width()));
   if (call.chunk_tokens <= 0) fail(where, "chunk > 0", fmt::format("{}", call.chunk_tokens));
 }
 
@@ -143,8 +142,10 @@ class LayerSchedule {
         const auto take = [&](const at::Tensor& tensor) {
           return tensor.defined() ? tensor.narrow(0, index, 1).narrow(1, 0, length) : tensor;
         };
-        if (length > 0) losses = read_even(take(hidden), take(targets), take(weights), one);
-        else losses = {at::zeros({1, 0}, hidden.options()), at::zeros({1, 0}, hidden.options())};
+        if (length > 0)
+          losses = read_even(take(hidden), take(targets), take(weights), one);
+        else
+          losses = {at::zeros({1, 0}, hidden.options()), at::zeros({1, 0}, hidden.options())};
         if (losses.slow.defined()) slow.push_back(at::constant_pad_nd(losses.slow, {0, padding}));
         fast.push_back(at::constant_pad_nd(losses.fast, {0, padding}));
         states.push_back(one);

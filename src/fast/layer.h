@@ -17,15 +17,15 @@ namespace fwl {
 enum class GradientPoint { slow, boundary };
 
 struct LayerOptions {
-  bool is_residual = false;                          // y = h + f(h)
-  bool has_layer_norm = true;                        // without it y = z2: no gain, no shift
-  double epsilon = 1e-6;                             // of the layer norm
-  double grad_scale = 1;                             // a constant factor on every inner gradient
+  bool is_residual = false;    // y = h + f(h)
+  bool has_layer_norm = true;  // without it y = z2: no gain, no shift
+  double epsilon = 1e-6;       // of the layer norm
+  double grad_scale = 1;       // a constant factor on every inner gradient
   GradientPoint gradient_at = GradientPoint::slow;
-  int64_t segment_tokens = 0;                        // decay and guard act this often; 0: never. boundary: at each chunk
-  double max_drift = 0;                              // bound on |alpha Delta| / |theta|; 0: none
-  bool is_first_order = false;                       // stop the gradient through the inner gradients
-  int64_t kept_state_bytes = int64_t{1} << 30;       // boundary training recomputes instead of keeping more than this
+  int64_t segment_tokens = 0;                   // decay and guard act this often; 0: never. boundary: at each chunk
+  double max_drift = 0;                         // bound on |alpha Delta| / |theta|; 0: none
+  bool is_first_order = false;                  // stop the gradient through the inner gradients
+  int64_t kept_state_bytes = int64_t{1} << 30;  // boundary training recomputes instead of keeping more than this
 };
 
 struct LayerParameters {
@@ -70,7 +70,8 @@ class FastWeightLayer {
   LayerOptions options_;
 };
 
-// Fresh parameters: U of variance 1/D, W of variance 1/H or zero (residual), step sizes for hidden states of variance 1.
+// Fresh parameters: U of variance 1/D, W of variance 1/H or zero (residual), step sizes for hidden states of
+// variance 1.
 LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
                                    const at::TensorOptions& options);
 

@@ -147,7 +147,8 @@ at::Tensor LayerRun::adapt_chunks_recomputed(const at::Tensor& hidden, const at:
     for (const auto* tensor : set->all())
       if (tensor->defined()) captured.push_back(*tensor);
   const auto before = state;
-  const auto run_chunks = [self = shared_from_this(), targets, stretches, before](const std::vector<at::Tensor>& given) {
+  const auto run_chunks = [self = shared_from_this(), targets, stretches,
+                           before](const std::vector<at::Tensor>& given) {
     auto moving = before;
     take_sums(moving, given, 2);
     std::vector<at::Tensor> parts;

@@ -39,9 +39,9 @@ FastLinearOutput fast_linear(const FastLinearInput& input, Form form, int64_t ch
 SlowPass slow_pass(const at::Tensor& h, const WeightSet& point, const LayerOptions& options) {
   SlowPass slow;
   slow.h = h;
-  slow.z1 = linear(h, point.U, point.a);           // B,T,H
-  slow.relu_z1 = slow.z1.relu();                   // B,T,H
-  slow.v = slow.relu_z1.square();                  // B,T,H
+  slow.z1 = linear(h, point.U, point.a);             // B,T,H
+  slow.relu_z1 = slow.z1.relu();                     // B,T,H
+  slow.v = slow.relu_z1.square();                    // B,T,H
   const auto z2 = linear(slow.v, point.W, point.b);  // B,T,D
   auto f = z2;
   if (options.has_layer_norm) {
@@ -77,12 +77,12 @@ InnerGradients inner_gradients(const SlowPass& slow, const at::Tensor& dy, const
 FastPass fast_pass(const SlowPass& slow, const InnerGradients& gradients, const WeightSet& point, const WeightSet& base,
                    const WeightSet& steps, const LayerOptions& options, Form form, int64_t chunk_tokens) {
   FastPass fast;
-  const auto first = fast_linear({slow.z1, slow.h, gradients.h, gradients.dz1, base.U, base.a, steps.U, steps.a}, form,
-                                 chunk_tokens);
+  const auto first =
+      fast_linear({slow.z1, slow.h, gradients.h, gradients.dz1, base.U, base.a, steps.U, steps.a}, form, chunk_tokens);
   const auto v = first.value.relu().square();  // B,T,H
-  const auto second = fast_linear({linear(v, point.W, point.b), v, gradients.v, gradients.dz2, base.W, base.b, steps.W,
-                                   steps.b},
-                                  form, chunk_tokens);
+  const auto second =
+      fast_linear({linear(v, point.W, point.b), v, gradients.v, gradients.dz2, base.W, base.b, steps.W, steps.b}, form,
+                  chunk_tokens);
   fast.sums = {first.matrix_sum, first.bias_sum, second.matrix_sum, second.bias_sum, base.gain, base.shift};
   auto f = second.value;
   if (options.has_layer_norm) {
@@ -97,9 +97,9 @@ FastPass fast_pass(const SlowPass& slow, const InnerGradients& gradients, const 
 }
 
 WeightSet stepped(const WeightSet& slow_weights, const WeightSet& steps, const WeightSet& sums) {
-  return map_weights([](const at::Tensor& weight, const at::Tensor& step,
-                        const at::Tensor& sum) { return weight - step * sum; },
-                     slow_weights, steps, sums);
+  return map_weights(
+      [](const at::Tensor& weight, const at::Tensor& step, const at::Tensor& sum) { return weight - step * sum; },
+      slow_weights, steps, sums);
 }
 
 SlowPass narrow(const SlowPass& slow, int64_t start, int64_t count) {

@@ -16,13 +16,13 @@ struct SlowPass {
 
 // The gradients of each token's own loss to what each weight feeds.
 struct InnerGradients {
-  at::Tensor h, v;                // the keys: what U and W were applied to
-  at::Tensor dz1, dz2, dg, ds;    // B,T,H and three times B,T,D; dg, ds undefined without layer norm
+  at::Tensor h, v;              // the keys: what U and W were applied to
+  at::Tensor dz1, dz2, dg, ds;  // B,T,H and three times B,T,D; dg, ds undefined without layer norm
 };
 
 struct FastPass {
-  at::Tensor y;      // B,T,D
-  WeightSet sums;    // base sums + the stretch's own, after its last token
+  at::Tensor y;    // B,T,D
+  WeightSet sums;  // base sums + the stretch's own, after its last token
 };
 
 // `point` are the weights the gradients are taken at: shared by all sequences, or with a leading B.

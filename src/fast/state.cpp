@@ -141,8 +141,7 @@ void close_segment(FastState& state, const SegmentEnd& end, const WeightSet& slo
     else
       closed = (decay.defined() ? closed * decay : closed) + open;
     if (end.max_drift > 0)
-      closed = scale_sequences(
-          closed, guard(closed, *slow_weights.all()[index], *steps.all()[index], end.max_drift));
+      closed = scale_sequences(closed, guard(closed, *slow_weights.all()[index], *steps.all()[index], end.max_drift));
   }
   state.open = map_weights([](const at::Tensor& sums) { return at::zeros_like(sums); }, state.open);
   for (auto& tokens : state.open_tokens) tokens = 0;

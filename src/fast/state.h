@@ -1,4 +1,5 @@
-// What a fast weight layer remembers of a text: sums of gradients per weight and sequence, and the place in the segment.
+// What a fast weight layer remembers of a text: sums of gradients per weight and sequence, and the place in the
+// segment.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace fwl {
 // because decay, guard and the gradients' point change only at the boundaries: so a text read token by token leaves
 // the same state as one read whole. Tokens of weight 0 do not count as positions.
 struct FastState {
-  WeightSet closed;                       // B,…: decayed sums of all closed segments; undefined while none is closed
-  WeightSet open;                         // B,…: sums of the open segment
-  std::vector<int64_t> open_tokens;       // B: tokens in the open segment
-  std::vector<int64_t> tokens_read;       // B: tokens that updated the sums since the start
-  int64_t segment_tokens = 0;             // length of a segment; 0: a segment never ends
+  WeightSet closed;                  // B,…: decayed sums of all closed segments; undefined while none is closed
+  WeightSet open;                    // B,…: sums of the open segment
+  std::vector<int64_t> open_tokens;  // B: tokens in the open segment
+  std::vector<int64_t> tokens_read;  // B: tokens that updated the sums since the start
+  int64_t segment_tokens = 0;        // length of a segment; 0: a segment never ends
 
   bool is_defined() const { return open.is_defined(); }
   int64_t sequences() const { return static_cast<int64_t>(open_tokens.size()); }

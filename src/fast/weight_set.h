@@ -7,8 +7,8 @@
 
 namespace fwl {
 
-// Slow weights: U: D,H  a: H  W: H,D  b: D  gain: D  shift: D. Sums of gradients carry a leading B. Step sizes and decays
-// are single numbers. An undefined tensor stands for "absent": a sum of nothing, no decay.
+// Slow weights: U: D,H  a: H  W: H,D  b: D  gain: D  shift: D. Sums of gradients carry a leading B. Step sizes and
+// decays are single numbers. An undefined tensor stands for "absent": a sum of nothing, no decay.
 struct WeightSet {
   at::Tensor U, a, W, b, gain, shift;
 

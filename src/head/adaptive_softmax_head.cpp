@@ -20,8 +20,9 @@ void check_cluster(const SoftmaxCluster& cluster, size_t index, int64_t width) {
     fail(name, fmt::format("a bias of {}", words), c10::str(cluster.bias.sizes()));
   if (!cluster.projection.defined() && d != width)
     fail(name, fmt::format("a projection {},{}", width, d), "none", "a narrower cluster needs one");
-  const bool fits = !cluster.projection.defined() ||
-                    (cluster.projection.dim() == 2 && cluster.projection.size(0) == width && cluster.projection.size(1) == d);
+  const bool fits =
+      !cluster.projection.defined() ||
+      (cluster.projection.dim() == 2 && cluster.projection.size(0) == width && cluster.projection.size(1) == d);
   if (!fits) fail(name, fmt::format("a projection {},{}", width, d), c10::str(cluster.projection.sizes()));
 }
 
@@ -102,23 +103,25 @@ at::Tensor AdaptiveSoftmaxHead::loss(const at::Tensor& hidden, const at::Tensor&
                                      const at::Tensor& expected_upstream) const {
   check_head_input(where, *this, hidden, targets);
   at::Tensor total;
-  for_each_cluster(targets, [&](int64_t, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
-    const auto narrow = project(rows_of(hidden, rows), cluster);
-    const auto upstream = rows_of(expected_upstream, rows);
-    total = add_rows(total, rows, softmax_loss(narrow, cluster.weight, cluster.bias, local, upstream, options_));
-  });
+  for_each_cluster(
+      targets, [&](int64_t, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
+        const auto narrow = project(rows_of(hidden, rows), cluster);
+        const auto upstream = rows_of(expected_upstream, rows);
+        total = add_rows(total, rows, softmax_loss(narrow, cluster.weight, cluster.bias, local, upstream, options_));
+      });
   return total;
 }
 
 LossAndGradient AdaptiveSoftmaxHead::loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const {
   check_head_input(where, *this, hidden, targets);
   LossAndGradient total;
-  for_each_cluster(targets, [&](int64_t, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
-    const auto narrow = project(rows_of(hidden, rows), cluster);
-    const auto part = softmax_loss_and_gradient(narrow, cluster.weight, cluster.bias, local, options_);
-    total.loss = add_rows(total.loss, rows, part.loss);
-    total.gradient = add_rows(total.gradient, rows, project_back(part.gradient, cluster));
-  });
+  for_each_cluster(targets,
+                   [&](int64_t, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
+                     const auto narrow = project(rows_of(hidden, rows), cluster);
+                     const auto part = softmax_loss_and_gradient(narrow, cluster.weight, cluster.bias, local, options_);
+                     total.loss = add_rows(total.loss, rows, part.loss);
+                     total.gradient = add_rows(total.gradient, rows, project_back(part.gradient, cluster));
+                   });
   return total;
 }
 

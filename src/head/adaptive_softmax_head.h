@@ -1,4 +1,5 @@
-// The adaptive softmax: frequent words in the head cluster, rarer ones in narrower tail clusters (Transformer-XL's form).
+// The adaptive softmax: frequent words in the head cluster, rarer ones in narrower tail clusters (Transformer-XL's
+// form).
 #pragma once
 
 #include "head/head.h"

@@ -17,8 +17,8 @@ void check_head_input(const char* where, const Head& head, const at::Tensor& hid
   if (targets.numel() == 0) return;
   const auto lowest = targets.min().item<int64_t>(), highest = targets.max().item<int64_t>();
   if (lowest < 0 || highest >= head.vocabulary_size())
-    fail(where, fmt::format("targets in 0..{}", head.vocabulary_size() - 1), fmt::format("{}", lowest < 0 ? lowest : highest),
-         "another tokenizer's ids?");
+    fail(where, fmt::format("targets in 0..{}", head.vocabulary_size() - 1),
+         fmt::format("{}", lowest < 0 ? lowest : highest), "another tokenizer's ids?");
 }
 
 }  // namespace fwl

@@ -236,8 +236,7 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
       product_into(w, u, weight.t());
       softmax_backward_rows_(probabilities, w, loss_upstream.narrow(0, start, count));
       sweep.multiply_by_weight(grad_hidden.narrow(0, start, count), w);
-      if (gradients.weight.defined())
-        sweep.add_outer_products(gradients.weight, w, hidden.narrow(0, start, count));
+      if (gradients.weight.defined()) sweep.add_outer_products(gradients.weight, w, hidden.narrow(0, start, count));
       if (gradients.bias.defined()) gradients.bias.add_(w.sum(0));
     });
     grad_hidden.sub_(weight.index_select(0, targets) * loss_upstream.unsqueeze(1));

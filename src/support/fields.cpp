@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <toml++/toml.h>
 #include <charconv>
-#include <functional>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "support/error.h"
 #include "support/near_name.h"
@@ -144,23 +144,22 @@ std::string Field::flag() const {
 
 std::string Field::type_name() const {
   if (!allowed.empty()) return fmt::format("{{{}}}", fmt::join(allowed, ","));
-  const auto kind = std::visit(
-      Overloaded{[](const bool*) { return ""; }, [](const int64_t*) { return "INT"; },
-                 [](const double*) { return "FLOAT"; }, [](const std::string*) { return "TEXT"; },
-                 [](const std::vector<std::string>*) { return "TEXT …"; },
-                 [](const std::vector<int64_t>*) { return "INT,…"; }},
-      target);
+  const auto kind =
+      std::visit(Overloaded{[](const bool*) { return ""; }, [](const int64_t*) { return "INT"; },
+                            [](const double*) { return "FLOAT"; }, [](const std::string*) { return "TEXT"; },
+                            [](const std::vector<std::string>*) { return "TEXT …"; },
+                            [](const std::vector<int64_t>*) { return "INT,…"; }},
+                 target);
   return kind + bounds_text(*this);
 }
 
 std::string Field::default_text() const {
-  return std::visit(
-      Overloaded{[](const bool* value) { return std::string(*value ? "true" : ""); },
-                 [](const int64_t* value) { return fmt::format("{}", *value); },
-                 [](const double* value) { return fmt::format("{}", *value); },
-                 [](const std::string* value) { return *value; },
-                 [](const auto* value) { return fmt::format("{}", fmt::join(*value, ",")); }},
-      target);
+  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : ""); },
+                               [](const int64_t* value) { return fmt::format("{}", *value); },
+                               [](const double* value) { return fmt::format("{}", *value); },
+                               [](const std::string* value) { return *value; },
+                               [](const auto* value) { return fmt::format("{}", fmt::join(*value, ",")); }},
+                    target);
 }
 
 Field* Fields::find(std::string_view name) {
@@ -196,16 +195,16 @@ void Fields::set_text(std::string_view where, std::string_view name, const std::
 }
 
 void Fields::set_json(std::string_view where, const nlohmann::json& object) {
-  const std::function<void(const std::string&, const nlohmann::json&)> walk =
-      [&](const std::string& prefix, const nlohmann::json& node) {
-        for (const auto& [key, value] : node.items()) {
-          const auto name = prefix + key;
-          if (value.is_object())
-            walk(name + ".", value);
-          else
-            set_value(where, find_or_fail(where, name), value);
-        }
-      };
+  const std::function<void(const std::string&, const nlohmann::json&)> walk = [&](const std::string& prefix,
+                                                                                  const nlohmann::json& node) {
+    for (const auto& [key, value] : node.items()) {
+      const auto name = prefix + key;
+      if (value.is_object())
+        walk(name + ".", value);
+      else
+        set_value(where, find_or_fail(where, name), value);
+    }
+  };
   walk("", object);
 }
 

@@ -14,8 +14,7 @@ namespace fwl {
 
 // A named, described and bounded value that lives in somebody's option struct.
 struct Field {
-  using Target =
-      std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*>;
+  using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*>;
 
   std::string name;  // "segment_tokens", or "model.layers" for a key in a TOML table
   Target target;

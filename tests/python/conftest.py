@@ -1,4 +1,4 @@
-"""Helpers beside the tests are imported by name; two threads, so that timings and rounding are alike everywhere."""
+"""Helpers beside the tests are imported by name; one thread, because the tensors of the tests are tiny."""
 
 import sys
 from pathlib import Path
@@ -6,4 +6,4 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-torch.set_num_threads(2)
+torch.set_num_threads(1)

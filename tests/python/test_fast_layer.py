@@ -78,10 +78,10 @@ def check_same(case, reference, other, tolerance, what):
 @pytest.mark.parametrize("point", POINTS)
 def test_chunked_and_recurrent_forms_equal_the_definition_for_random_shapes(point, dtype):
     rng = random.Random(7)
-    for seed in range(12):
-        tokens, chunk = rng.choice([1, 2, rng.randint(3, 60), rng.randint(60, 200)]), rng.randint(1, 70)
-        if dtype == torch.float32:
-            tokens = min(tokens, 60)  # the sums, and with them the rounding, grow with the text
+    for seed in range(10):
+        # The shortest and the longest texts always, the others at random; recurrent steps make long texts slow to test.
+        tokens = (1, 2, 200)[seed] if seed < 3 else rng.randint(3, 40)
+        chunk = rng.randint(1, 70)
         case = make_case(seed, batch=rng.randint(1, 3), tokens=tokens, width=rng.randint(1, 8) + 1,
                          layer_width=rng.randint(1, 12), vocabulary=rng.randint(2, 40), adaptive=False,
                          gradient_at=point, dtype=dtype)

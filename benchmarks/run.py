@@ -1,0 +1,22 @@
+"""Runs every benchmark, or those named: python benchmarks/run.py [tokenizers] [layer]"""
+
+import importlib
+import sys
+from pathlib import Path
+
+BENCHMARKS = ("tokenizers", "layer")
+
+
+def main():
+    sys.path.insert(0, str(Path(__file__).parent))
+    chosen = sys.argv[1:] or BENCHMARKS
+    unknown = [name for name in chosen if name not in BENCHMARKS]
+    if unknown:
+        sys.exit(f"benchmarks: expected some of {', '.join(BENCHMARKS)}, got {', '.join(unknown)}")
+    for name in chosen:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"bench_{name}").main()
+
+
+if __name__ == "__main__":
+    main()
