@@ -13,13 +13,6 @@
 namespace fwl {
 namespace {
 
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
-
 // Texts given on the command line, by field; they are applied after the config file, so that flags win.
 using FlagTexts = std::vector<std::pair<Field*, std::vector<std::string>>>;
 

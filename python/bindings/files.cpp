@@ -1,9 +1,8 @@
 // Model files in Python: safetensors in and out, and the unpacking of GGUF tensors.
-#include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "bindings.h"
+#include "engine/tensor_files.h"
 #include "files/gguf.h"
 #include "files/quantized.h"
 #include "files/safetensors.h"
@@ -14,64 +13,9 @@ namespace fwl {
 namespace {
 
 namespace py = pybind11;
-using TensorMap = std::map<std::string, torch::Tensor>;
-
-struct DtypePair {
-  Dtype dtype;
-  torch::ScalarType scalar;
-};
-
-constexpr DtypePair dtype_pairs[] = {
-    {Dtype::F64, torch::kFloat64},
-    {Dtype::I64, torch::kInt64},
-    {Dtype::U64, torch::kUInt64},
-    {Dtype::F32, torch::kFloat32},
-    {Dtype::I32, torch::kInt32},
-    {Dtype::U32, torch::kUInt32},
-    {Dtype::F16, torch::kFloat16},
-    {Dtype::BF16, torch::kBFloat16},
-    {Dtype::I16, torch::kInt16},
-    {Dtype::U16, torch::kUInt16},
-    {Dtype::F8_E4M3, at::kFloat8_e4m3fn},
-    {Dtype::F8_E5M2, at::kFloat8_e5m2},
-    {Dtype::F8_E8M0, at::kFloat8_e8m0fnu},
-    {Dtype::I8, torch::kInt8},
-    {Dtype::U8, torch::kUInt8},
-    {Dtype::BOOL, torch::kBool},
-};
-
-torch::ScalarType to_torch(Dtype dtype) {
-  return std::ranges::find(dtype_pairs, dtype, &DtypePair::dtype)->scalar;
-}
-
-Dtype from_torch(torch::ScalarType scalar) {
-  const auto* found = std::ranges::find(dtype_pairs, scalar, &DtypePair::scalar);
-  if (found == std::end(dtype_pairs)) fail("save_safetensors", "a dtype that safetensors has", torch::toString(scalar));
-  return found->dtype;
-}
 
 TensorMap load_safetensors(const std::string& path) {
-  const SafetensorsFile file(path);
-  TensorMap tensors;
-  for (const auto& [name, dtype, shape, bytes] : file.tensors()) {
-    auto tensor = torch::empty(shape, to_torch(dtype));
-    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(tensor.data_ptr()));
-    tensors.emplace(name, tensor);
-  }
-  return tensors;
-}
-
-void save_safetensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata) {
-  TensorMap kept;  // alive until written
-  std::vector<TensorView> views;
-  for (const auto& [name, given] : tensors) {
-    const auto& tensor = kept[name] = given.detach().cpu().contiguous();
-    views.push_back({name,
-                     from_torch(tensor.scalar_type()),
-                     tensor.sizes().vec(),
-                     {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
-  }
-  write_safetensors(path, std::move(views), metadata);
+  return load_tensors(SafetensorsFile(path));
 }
 
 torch::Tensor dequantize_bytes(const std::string& type_name, const py::bytes& packed) {
@@ -138,7 +82,7 @@ void bind_files(py::module_& module) {
   module.def(
       "safetensors_metadata", [](const std::string& path) { return SafetensorsFile(path).metadata(); }, arg("path"),
       "The texts in the header of a safetensors file.");
-  module.def("save_safetensors", save_safetensors, arg("tensors"), arg("path"), arg("metadata") = TextMap{},
+  module.def("save_safetensors", save_tensors, arg("tensors"), arg("path"), arg("metadata") = TextMap{},
              "Writes a safetensors file, complete or not at all.");
   module.def("load_gguf", load_gguf, arg("path"), "All tensors of a GGUF file, unpacked to float32, by name.");
   module.def("gguf_metadata", gguf_metadata, arg("path"), "The metadata of a GGUF file; texts are bytes.");
