@@ -33,7 +33,8 @@ bench: build  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py
 
 fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPUTS=n)
-	@$(MAKE) --no-print-directory PRESET=asan build
+	@$(MAKE) --no-print-directory PRESET=asan build/asan/build.ninja
+	@cmake --build build/asan --target fwl_fuzz
 	@build/asan/fwl_fuzz --inputs $${INPUTS:-1000000}
 
 format: .venv/.lint-ready  ## lay out every C++ file
