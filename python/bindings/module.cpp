@@ -11,4 +11,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   pybind11::register_exception<fwl::UserError>(module, "UserError", PyExc_ValueError);
   fwl::bind_files(module);
   fwl::bind_fast(module);
+  fwl::bind_tokens(module);
 }

@@ -4,6 +4,7 @@ import torch  # noqa: F401  the module below links against torch's libraries
 
 from fwl import _C
 from fwl._C import (  # noqa: F401
+    TokenFile,
     UserError,
     dequantize,
     gguf_metadata,

@@ -7,6 +7,7 @@ std::vector<FuzzTarget> all_fuzz_targets() {
       gguf_target(),
       safetensors_target(),
       shard_index_target(),
+      token_file_target(),
   };
 }
 

@@ -21,6 +21,7 @@ struct FuzzTarget {
 FuzzTarget gguf_target();
 FuzzTarget safetensors_target();
 FuzzTarget shard_index_target();
+FuzzTarget token_file_target();
 
 std::vector<FuzzTarget> all_fuzz_targets();
 
