@@ -1,0 +1,27 @@
+// UTF-8, where every text may be broken: code points, and how far a text is valid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fwl {
+
+struct CodePoint {
+  char32_t value = 0;
+  size_t bytes = 0;  // 0: no valid sequence starts here
+};
+
+// The code point at the start of a text that is not empty. No overlong forms, no surrogates, nothing above U+10FFFF.
+CodePoint first_code_point(std::string_view text);
+
+// The code point that ends a text of valid UTF-8 that is not empty.
+CodePoint last_code_point(std::string_view text);
+
+// The length of the longest prefix that is valid UTF-8.
+size_t valid_utf8_prefix(std::string_view text);
+
+void append_utf8(char32_t code_point, std::string& text);
+
+}  // namespace fwl
