@@ -1,0 +1,30 @@
+// Reads fields of JSON files that nobody vouches for: what is missing or of another kind is one clear error.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fwl {
+
+// An object. Throws UserError, also for texts that are not valid JSON or not valid UTF-8.
+nlohmann::json parse_json(const std::string& where, std::string_view text);
+
+const nlohmann::json& json_member(const std::string& where, const nlohmann::json& object, const char* name);
+
+const nlohmann::json& json_or_null(const nlohmann::json& object, const char* name);
+
+// For errors: a number as it is, anything else by its kind, since it may be long.
+std::string json_number_or_kind(const nlohmann::json& value);
+
+// For bool, double and std::string; a missing or null field is an error, or the default.
+template <class T>
+T json_field(const std::string& where, const nlohmann::json& object, const char* name);
+template <class T>
+T json_field(const std::string& where, const nlohmann::json& object, const char* name, T otherwise);
+
+// "a b" -> a, b: the form of merges in merges.txt, GGUF files and older tokenizer.json files.
+std::pair<std::string, std::string> split_merge(const std::string& where, std::string_view merge);
+
+}  // namespace fwl
