@@ -62,5 +62,6 @@ std::vector<WordCount> count_words(const std::vector<std::string>& text_files,
 // A .vocab file is plain text, a line per word in the order of ids: word, tab, count. Written atomically.
 void save_word_vocabulary(const std::string& path, const std::vector<WordCount>& words);
 std::vector<WordCount> load_word_vocabulary(const std::string& path);
+std::vector<WordCount> parse_word_vocabulary(const std::string& where, std::string_view text);
 
 }  // namespace fwl

@@ -98,8 +98,10 @@ void save_word_vocabulary(const std::string& path, const std::vector<WordCount>&
 }
 
 std::vector<WordCount> load_word_vocabulary(const std::string& path) {
-  const MemoryMap map(path);
-  const auto text = map.text();
+  return parse_word_vocabulary(path, MemoryMap(path).text());
+}
+
+std::vector<WordCount> parse_word_vocabulary(const std::string& where, std::string_view text) {
   std::vector<WordCount> words;
   for (size_t start = 0; start < text.size();) {
     const auto end = std::min(text.find('\n', start), text.size());
@@ -110,7 +112,7 @@ std::vector<WordCount> load_word_vocabulary(const std::string& path) {
     const bool has_count =
         tab != std::string_view::npos && std::from_chars(line.data() + tab + 1, stop, count).ptr == stop && count >= 0;
     if (!has_count)
-      fail(fmt::format("{}:{}", path, words.size() + 1), "word, tab, count", fmt::format("'{}'", line.substr(0, 80)));
+      fail(fmt::format("{}:{}", where, words.size() + 1), "word, tab, count", fmt::format("'{}'", line.substr(0, 80)));
     words.push_back({std::string(line.substr(0, tab)), count});
     start = end + 1;
   }
