@@ -8,6 +8,8 @@ std::vector<FuzzTarget> all_fuzz_targets() {
       safetensors_target(),
       shard_index_target(),
       token_file_target(),
+      tokenizer_json_target(),
+      word_vocabulary_target(),
   };
 }
 

@@ -22,6 +22,8 @@ FuzzTarget gguf_target();
 FuzzTarget safetensors_target();
 FuzzTarget shard_index_target();
 FuzzTarget token_file_target();
+FuzzTarget tokenizer_json_target();
+FuzzTarget word_vocabulary_target();
 
 std::vector<FuzzTarget> all_fuzz_targets();
 
