@@ -6,6 +6,7 @@
 namespace fwl {
 
 void bind_files(pybind11::module_& module);
+void bind_text(pybind11::module_& module);
 void bind_fast(pybind11::module_& module);
 void bind_tokens(pybind11::module_& module);
 

@@ -10,6 +10,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.attr("version") = FWL_VERSION;
   pybind11::register_exception<fwl::UserError>(module, "UserError", PyExc_ValueError);
   fwl::bind_files(module);
+  fwl::bind_text(module);
   fwl::bind_fast(module);
   fwl::bind_tokens(module);
 }

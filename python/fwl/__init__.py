@@ -5,12 +5,14 @@ import torch  # noqa: F401  the module below links against torch's libraries
 from fwl import _C
 from fwl._C import (  # noqa: F401
     TokenFile,
+    Tokenizer,
     UserError,
     dequantize,
     gguf_metadata,
     inspect,
     load_gguf,
     load_safetensors,
+    open_tokenizer,
     safetensors_metadata,
     save_safetensors,
 )

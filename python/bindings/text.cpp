@@ -1,0 +1,43 @@
+// Tokenizers for Python.
+#include <pybind11/numpy.h>
+#include <torch/extension.h>
+
+#include "bindings.h"
+#include "text/tokenizer.h"
+
+namespace fwl {
+namespace {
+
+using Ids = py::array_t<TokenId, py::array::c_style | py::array::forcecast>;
+
+// `text` is bytes, or a str, which is read as UTF-8.
+Ids encode(const Tokenizer& tokenizer, const py::object& text) {
+  const auto bytes = text.cast<std::string_view>();
+  std::vector<TokenId> ids;
+  {
+    const py::gil_scoped_release others_may_run;
+    tokenizer.encode(bytes, ids);
+  }
+  return Ids(static_cast<py::ssize_t>(ids.size()), ids.data());
+}
+
+py::bytes decode(const Tokenizer& tokenizer, const Ids& ids) {
+  return tokenizer.decode({ids.data(), static_cast<size_t>(ids.size())});
+}
+
+}  // namespace
+
+void bind_text(py::module_& module) {
+  py::class_<Tokenizer>(module, "Tokenizer", "Bytes to token ids and back.")
+      .def("encode", &encode, py::arg("text"), "The ids of bytes or a str, as an array of int32.")
+      .def("decode", &decode, py::arg("ids"), "The bytes that the ids stand for.")
+      .def_property_readonly("kind", &Tokenizer::kind)
+      .def_property_readonly("vocabulary_size", &Tokenizer::vocabulary_size)
+      .def_property_readonly("begin_token", &Tokenizer::begin_token)
+      .def_property_readonly("end_token", &Tokenizer::end_token)
+      .def_property_readonly("hash", [](const Tokenizer& tokenizer) { return to_hex(tokenizer.hash()); });
+  module.def("open_tokenizer", &open_tokenizer, py::arg("path"),
+             "Opens 'bytes', a tokenizer.json, .gguf, .model or .vocab file, or a folder that holds one.");
+}
+
+}  // namespace fwl
