@@ -61,7 +61,7 @@ void dequantize(GgufType type, std::span<const std::byte> bytes, std::span<float
   if (static_cast<int64_t>(bytes.size()) / block_bytes < blocks)
     fail("dequantize", fmt::format("{} bytes for {} values of {}", blocks * block_bytes, count, name),
          fmt::format("{} bytes", bytes.size()));
-  unpack(reinterpret_cast<const uint8_t*>(bytes.data()), blocks, values.data());
+  if (blocks > 0) unpack(reinterpret_cast<const uint8_t*>(bytes.data()), blocks, values.data());
 }
 
 void dequantize_rows(const GgufTensor& tensor, int64_t first_row, std::span<float> values) {

@@ -55,6 +55,11 @@ TEST(Quantized, ARangeOfRowsEqualsThatPartOfTheWhole) {
   EXPECT_NE(message_of([&] { dequantize_rows(tensor, -1, second); }), "no error");
 }
 
+TEST(Quantized, AnEmptyTensorUnpacksToNothing) {
+  for (const auto type : {GgufType::F32, GgufType::F16, GgufType::Q4_0, GgufType::Q6_K})
+    EXPECT_NO_THROW(dequantize_rows({"empty", type, {0}, 0, {}}, 0, {}));
+}
+
 TEST(Quantized, UnsupportedTypesAndTooFewBytesAreClearErrors) {
   EXPECT_EQ(message_of([] { unpack(GgufType::Q8_0, std::string(33, 'x'), 32); }),
             "dequantize: expected 34 bytes for 32 values of Q8_0, got 33 bytes");

@@ -116,7 +116,7 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
 // Undefined behaviour ends in a signal, because its sanitizer has no callback of its own.
 extern "C" const char* __ubsan_default_options() {
-  return "abort_on_error=1:print_stacktrace=1";
+  return "abort_on_error=1";
 }
 #endif
 

@@ -6,6 +6,7 @@
 
 #include "fuzz/fuzz_run.h"
 #include "fuzz/guard.h"
+#include "support/error.h"
 
 namespace {
 
@@ -36,7 +37,12 @@ void run_file(const fwl::FuzzTarget& target, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   fwl::guard_input(target.name, 0, bytes);
-  target.run(bytes);
+  try {
+    target.run(bytes);
+    fmt::print("{}: accepted\n", target.name);
+  } catch (const fwl::UserError& error) {
+    fmt::print("{}: rejected: {}\n", target.name, error.what());
+  }
 }
 
 }  // namespace
