@@ -35,6 +35,10 @@ class ByteModel(torch.nn.Module):
         self.head = fwl.SoftmaxHead(torch.nn.Parameter(torch.randn(256, width) * 0.1),
                                     torch.nn.Parameter(torch.zeros(256)))
         self.chunk = chunk
+        if gradient_at == "slow":
+            # Gradients at the slow weights never notice what earlier updates achieved: remember no longer than the
+            # windows of training (four chunks), or a long stream adds up to too much.
+            self.layer.set_decays(dict.fromkeys(self.layer.step_sizes(), 0.75))
 
     def hidden(self, ids, before=(0, 0)):
         """ids (B, T) -> (B, T, width); `before` are the two bytes ahead of the text."""
