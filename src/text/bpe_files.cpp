@@ -43,7 +43,7 @@ std::unique_ptr<BpeTokenizer> open_tokenizer_json(const std::string& path) {
 std::unique_ptr<BpeTokenizer> open_vocab_and_merges(const std::string& vocab_json, const std::string& merges_txt) {
   const MemoryMap vocab(vocab_json), merges(merges_txt);
   nlohmann::json root;
-  root["model"]["vocab"] = parse_json(vocab_json, vocab.text());
+  root["model"]["vocab"] = parse_json_object(vocab_json, vocab.text());
   root["model"]["merges"] = read_merge_lines(merges);
   constexpr auto end_of_text = "<|endoftext|>";
   const auto& tokens = root["model"]["vocab"];

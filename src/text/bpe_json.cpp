@@ -99,7 +99,7 @@ BpeVocabulary vocabulary_from_json(const std::string& where, const Json& root) {
 }
 
 BpeVocabulary parse_tokenizer_json(const std::string& where, std::string_view json) {
-  const auto root = parse_json(where, json);
+  const auto root = parse_json_object(where, json);
   auto vocabulary = vocabulary_from_json(where, root);
   vocabulary.splits = parse_pre_tokenizer(where + ": pre_tokenizer", json_or_null(root, "pre_tokenizer"));
   vocabulary.is_nfc = asks_for_nfc(where + ": normalizer", json_or_null(root, "normalizer"));
@@ -121,7 +121,7 @@ void find_begin_and_end(const std::string& where, std::string_view config_json, 
     choose(vocabulary.end, {"<|end_of_text|>", "</s>", "<|im_end|>", "<|endoftext|>"});
     return;
   }
-  const auto config = parse_json(where, config_json);
+  const auto config = parse_json_object(where, config_json);
   const auto named = [&](const char* key) -> std::optional<TokenId> {
     const auto& entry = json_or_null(config, key);
     if (entry.is_string()) return find(entry.get_ref<const std::string&>());

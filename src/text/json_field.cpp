@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "support/error.h"
+#include "support/json.h"
 
 namespace fwl {
 namespace {
@@ -21,14 +22,10 @@ T convert(const std::string& where, const nlohmann::json& value, const char* nam
 
 }  // namespace
 
-nlohmann::json parse_json(const std::string& where, std::string_view text) {
-  try {
-    auto value = nlohmann::json::parse(text);
-    if (!value.is_object()) fail(where, "a JSON object", value.type_name());
-    return value;
-  } catch (const nlohmann::json::exception& error) {
-    fail(where, "valid JSON", "something else", error.what());
-  }
+nlohmann::json parse_json_object(const std::string& where, std::string_view text) {
+  auto value = parse_json(where, text);
+  if (!value.is_object()) fail(where, "a JSON object", value.type_name());
+  return value;
 }
 
 const nlohmann::json& json_member(const std::string& where, const nlohmann::json& object, const char* name) {

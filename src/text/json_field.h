@@ -8,8 +8,8 @@
 
 namespace fwl {
 
-// An object. Throws UserError, also for texts that are not valid JSON or not valid UTF-8.
-nlohmann::json parse_json(const std::string& where, std::string_view text);
+// Throws UserError for anything but an object.
+nlohmann::json parse_json_object(const std::string& where, std::string_view text);
 
 const nlohmann::json& json_member(const std::string& where, const nlohmann::json& object, const char* name);
 

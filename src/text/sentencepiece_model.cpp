@@ -52,7 +52,11 @@ std::string to_bytes(const SentencePieceModel& model) {
   for (const auto& piece : model.pieces)
     if (piece.type == 2) trainer.text(45, piece.text);
   Message normalizer;
-  normalizer.text(1, "identity").number(3, model.adds_space).number(4, 0).number(5, 1);
+  normalizer.text(1, "identity")
+      .text(2, model.normalization_table)
+      .number(3, model.adds_space)
+      .number(4, 0)
+      .number(5, 1);
   return file.text(2, trainer.bytes()).text(3, normalizer.bytes()).bytes();
 }
 

@@ -15,11 +15,12 @@ struct SentencePieceModel {
   };
   std::vector<Piece> pieces;  // by id
   bool falls_back_to_bytes = false;
-  bool adds_space = true;  // in front of every text
+  bool adds_space = true;                // in front of every text
+  std::string normalization_table = {};  // as the library compiles it; empty: text stays as it is
   std::string begin = "<s>", end = "</s>";
 };
 
-// The bytes of a .model file: merges by score, no normalization.
+// The bytes of a .model file: merges by score.
 std::string to_bytes(const SentencePieceModel& model);
 
 }  // namespace fwl

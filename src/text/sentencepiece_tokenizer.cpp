@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 
 #include "support/error.h"
+#include "text/sentencepiece_check.h"
 #include "text/sentencepiece_log.h"
 
 namespace fwl {
@@ -11,6 +12,7 @@ namespace fwl {
 SentencePieceTokenizer::SentencePieceTokenizer(std::string where, std::string_view model)
     : where_(std::move(where)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   silence_sentencepiece();
+  check_sentencepiece_model(where_, model);
   const auto status = processor_->LoadFromSerializedProto(model);
   if (!status.ok()) fail(where_, "a SentencePiece model", "something else", status.message());
   Sha256 hash;

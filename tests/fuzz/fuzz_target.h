@@ -20,6 +20,7 @@ struct FuzzTarget {
 // One function per tests/fuzz/<name>_target.cpp.
 FuzzTarget gguf_target();
 FuzzTarget safetensors_target();
+FuzzTarget sentencepiece_target();
 FuzzTarget shard_index_target();
 FuzzTarget token_file_target();
 FuzzTarget tokenizer_json_target();
