@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "engine/products.h"
+#include "fast/activation.h"
 
 namespace fwl {
 namespace {
@@ -40,8 +41,7 @@ SlowPass slow_pass(const at::Tensor& h, const WeightSet& point, const LayerOptio
   SlowPass slow;
   slow.h = h;
   slow.z1 = linear(h, point.U, point.a);             // B,T,H
-  slow.relu_z1 = slow.z1.relu();                     // B,T,H
-  slow.v = slow.relu_z1.square();                    // B,T,H
+  slow.v = squared_relu(slow.z1);                    // B,T,H
   const auto z2 = linear(slow.v, point.W, point.b);  // B,T,D
   auto f = z2;
   if (options.has_layer_norm) {
@@ -66,8 +66,7 @@ InnerGradients inner_gradients(const SlowPass& slow, const at::Tensor& dy, const
     const auto dn = dy * beside_tokens(point.gain);
     gradients.dz2 = slow.inverse * (dn - dn.mean(-1, true) - slow.normal * (dn * slow.normal).mean(-1, true));
   }
-  const auto dv = product(gradients.dz2, point.W.transpose(-1, -2));  // B,T,H
-  gradients.dz1 = dv * slow.relu_z1 * 2;                              // B,T,H
+  gradients.dz1 = input_gradient(gradients.dz2, point.W, slow.z1);  // B,T,H
   if (!options.is_first_order) return gradients;
   for (auto* tensor : {&gradients.h, &gradients.v, &gradients.dz1, &gradients.dz2, &gradients.dg, &gradients.ds})
     if (tensor->defined()) *tensor = tensor->detach();
@@ -79,7 +78,7 @@ FastPass fast_pass(const SlowPass& slow, const InnerGradients& gradients, const 
   FastPass fast;
   const auto first =
       fast_linear({slow.z1, slow.h, gradients.h, gradients.dz1, base.U, base.a, steps.U, steps.a}, form, chunk_tokens);
-  const auto v = first.value.relu().square();  // B,T,H
+  const auto v = squared_relu(first.value);  // B,T,H
   const auto second =
       fast_linear({linear(v, point.W, point.b), v, gradients.v, gradients.dz2, base.W, base.b, steps.W, steps.b}, form,
                   chunk_tokens);
@@ -106,8 +105,7 @@ SlowPass narrow(const SlowPass& slow, int64_t start, int64_t count) {
   const auto take = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.narrow(1, start, count) : tensor;
   };
-  return {take(slow.h),      take(slow.z1),      take(slow.relu_z1), take(slow.v),
-          take(slow.normal), take(slow.inverse), take(slow.y)};
+  return {take(slow.h), take(slow.z1), take(slow.v), take(slow.normal), take(slow.inverse), take(slow.y)};
 }
 
 InnerGradients narrow(const InnerGradients& gradients, int64_t start, int64_t count) {

@@ -9,7 +9,7 @@ namespace fwl {
 // Every tensor is B,T,…; named as in docs/fast-weights.md.
 struct SlowPass {
   at::Tensor h;                // D
-  at::Tensor z1, relu_z1, v;   // H
+  at::Tensor z1, v;            // H
   at::Tensor normal, inverse;  // n: D and r: 1, undefined without layer norm
   at::Tensor y;                // D
 };

@@ -162,25 +162,29 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
     const auto saved = context->get_saved_variables();
     const auto &hidden = saved[0], &weight = saved[1], &bias = saved[2], &targets = saved[3], &expected = saved[4];
     const auto upstream = upstreams[0].contiguous();
-    auto grad_hidden = saved[5] * upstream.unsqueeze(1);
-    auto grad_weight = context->saved_data["weight"].toTensor();
-    auto grad_bias = context->saved_data["bias"].toTensor();
+    const auto grad_hidden = saved[5] * upstream.unsqueeze(1);
+    const bool wants_bias = bias.defined() && bias.requires_grad();
+    if (!weight.requires_grad() && !wants_bias) return {grad_hidden, {}, {}, {}, {}, {}, {}};
+    // The gradients of the forward sweep are handed over, not copied; a second backward finds none and sweeps again.
     const auto factor = common_factor(upstream, expected);
-    if (factor.defined()) {
-      if (grad_weight.defined()) grad_weight = grad_weight * factor;
-      if (grad_bias.defined()) grad_bias = grad_bias * factor;
-    } else if (grad_weight.defined() || grad_bias.defined()) {
-      const HeadOptions options{context->saved_data["block_bytes"].toInt(), context->saved_data["skip"].toDouble()};
-      ParameterGradients again(grad_weight.defined(), grad_bias.defined(), weight);
-      Sweep sweep(hidden, weight, bias, targets, options);
-      sweep.run(nullptr, [&](int64_t start, int64_t count, at::Tensor& probabilities) {
-        again.add_block(sweep, probabilities, hidden.narrow(0, start, count), upstream.narrow(0, start, count));
-      });
-      again.subtract_targets(targets, hidden * upstream.unsqueeze(1), upstream);
-      grad_weight = again.weight;
-      grad_bias = again.bias;
+    const bool has_formed = context->saved_data.count("weight") > 0;
+    if (factor.defined() && has_formed) {
+      auto grad_weight = context->saved_data.at("weight").toTensor();
+      auto grad_bias = context->saved_data.at("bias").toTensor();
+      context->saved_data.erase("weight");
+      context->saved_data.erase("bias");
+      if (grad_weight.defined()) grad_weight.mul_(factor);
+      if (grad_bias.defined()) grad_bias.mul_(factor);
+      return {grad_hidden, grad_weight, grad_bias, {}, {}, {}, {}};
     }
-    return {grad_hidden, grad_weight, grad_bias, {}, {}, {}, {}};
+    const HeadOptions options{context->saved_data["block_bytes"].toInt(), context->saved_data["skip"].toDouble()};
+    ParameterGradients again(weight.requires_grad(), wants_bias, weight);
+    Sweep sweep(hidden, weight, bias, targets, options);
+    sweep.run(nullptr, [&](int64_t start, int64_t count, at::Tensor& probabilities) {
+      again.add_block(sweep, probabilities, hidden.narrow(0, start, count), upstream.narrow(0, start, count));
+    });
+    again.subtract_targets(targets, hidden * upstream.unsqueeze(1), upstream);
+    return {grad_hidden, again.weight, again.bias, {}, {}, {}, {}};
   }
 
  private:

@@ -62,6 +62,15 @@ def test_losses_gradients_and_their_backward_equal_plain_pytorch(kind):
     assert_close(torch.nn.functional.cross_entropy(logits, targets, reduction="none"), expected, 1e-12, "logits")
 
 
+def test_a_second_backward_gives_the_same_gradients_as_the_first():
+    head = softmax_head()
+    y, targets = torch.randn(9, 6, dtype=torch.float64, requires_grad=True), torch.randint(0, 23, (9,))
+    loss = head.nll(y, targets).mean()
+    first, second = (torch.autograd.grad(loss, [y, head.weight, head.bias], retain_graph=True) for _ in range(2))
+    for before, after in zip(first, second):
+        assert_close(after, before, 1e-13, "second backward")
+
+
 def test_losses_in_single_precision_are_exact_for_large_vocabularies_and_extreme_logits():
     torch.manual_seed(1)
     weight, y = torch.randn(5003, 16), torch.randn(130, 16) * torch.linspace(0.01, 30, 130).unsqueeze(1)
