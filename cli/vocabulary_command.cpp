@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "text/corpus_reader.h"
+#include "text/sentencepiece_tokenizer.h"
 #include "text/word_tokenizer.h"
 
 namespace fwl {
@@ -16,17 +17,23 @@ struct Options {
   std::string kind = "words";
   CorpusOptions corpus;
   WordVocabularyOptions words;
+  SentencePieceOptions pieces;
   std::string out;
   bool json = false;
 };
 
 void describe(Fields& fields, Options& options) {
   fields.add("text", options.corpus.inputs, "text files, and folders that are read whole").positional().required();
-  fields.add("kind", options.kind, "whole words").choices({"words"});
-  fields.add("out", options.out, "the file to write; words: a .vocab file").required();
+  fields.add("kind", options.kind, "whole words, or SentencePiece's pieces of words")
+      .choices({"words", "sentencepiece"});
+  fields.add("out", options.out, "the file to write: a .vocab file for words, a .model file for sentencepiece")
+      .required();
   fields.add("extension", options.corpus.extension, "of folders, take only files that end so, e.g. .txt");
   fields.add("min_count", options.words.min_count, "words: rarer ones become <unk>").at_least(1);
   fields.add("is_eos_first", options.words.is_eos_first, "words: <eos> is id 0, whatever its frequency");
+  fields.add("size", options.pieces.vocabulary_size, "sentencepiece: pieces in the vocabulary").range(10, 1 << 20);
+  fields.add("model_type", options.pieces.model_type, "sentencepiece: how pieces are chosen")
+      .choices({"unigram", "bpe"});
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -37,17 +44,31 @@ ProgressReport with_interrupts(ProgressReport report) {
   };
 }
 
-int run(Options& options, Console& console) {
-  const InterruptScope interrupts;
-  const auto files = list_corpus_files(options.corpus);
+nlohmann::json make_words(const Options& options, const std::vector<std::string>& files, Console& console) {
   const auto words = count_words(files, options.words, with_interrupts(console.progress("count words")));
   save_word_vocabulary(options.out, words);
   int64_t tokens = 0;
   for (const auto& word : words) tokens += word.count;
-  if (options.json)
-    console.out() << nlohmann::json{{"path", options.out}, {"types", words.size()}, {"tokens", tokens}}.dump() << '\n';
-  else
-    console.out() << fmt::format("types   {:>15}\ntokens  {:>15}\n{}\n", words.size(), tokens, options.out);
+  return {{"types", words.size()}, {"tokens", tokens}};
+}
+
+nlohmann::json make_pieces(const Options& options, const std::vector<std::string>& files, Console& console) {
+  train_sentencepiece(files, options.pieces, options.out, with_interrupts(console.progress("train sentencepiece")));
+  return {{"types", open_tokenizer(options.out)->vocabulary_size()}};
+}
+
+int run(Options& options, Console& console) {
+  const InterruptScope interrupts;
+  const auto files = list_corpus_files(options.corpus);
+  auto result = (options.kind == "words" ? make_words : make_pieces)(options, files, console);
+  if (options.json) {
+    result["path"] = options.out;
+    console.out() << result.dump() << '\n';
+    return 0;
+  }
+  for (const auto& [name, count] : result.items())
+    console.out() << fmt::format("{:<7} {:>15}\n", name, count.get<int64_t>());
+  console.out() << options.out << '\n';
   return 0;
 }
 
@@ -55,8 +76,9 @@ int run(Options& options, Console& console) {
 
 Command vocabulary_command() {
   return make_command<Options>("vocabulary", "a vocabulary from text",
-                               "example:\n  fwl vocabulary --kind words --out wiki.vocab wiki.train.tokens", describe,
-                               run);
+                               "examples:\n  fwl vocabulary --kind words --out wiki.vocab wiki.train.tokens\n"
+                               "  fwl vocabulary --kind sentencepiece --size 8000 --out books.model books/",
+                               describe, run);
 }
 
 }  // namespace fwl

@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "text/bpe_encoder.h"
 #include "text/byte_alphabet.h"
+#include "text/split_cut.h"
 
 namespace fwl {
 namespace {
@@ -64,6 +65,7 @@ BpeTokenizer::BpeTokenizer(std::string where, BpeVocabulary vocabulary)
   read_added(vocabulary);
   read_merges(vocabulary);
   read_bytes(vocabulary);
+  read_cuts(vocabulary);
 }
 
 BpeTokenizer::~BpeTokenizer() = default;
@@ -134,6 +136,27 @@ void BpeTokenizer::read_bytes(const BpeVocabulary& vocabulary) {
   is_lossless_ = known == 256 && !is_nfc_;
   for (const auto& step : vocabulary.splits) is_lossless_ &= !step.adds_space && !step.drops_between;
   for (const auto& token : vocabulary.added) is_lossless_ &= !token.takes_space_before && !token.takes_space_behind;
+}
+
+void BpeTokenizer::read_cuts(const BpeVocabulary& vocabulary) {
+  const auto allow_at_most = [&](Cuts limit) { cuts_ = std::min(cuts_, limit); };
+  if (fuses_unknown_ || vocabulary.splits.empty()) allow_at_most(Cuts::nowhere);
+  for (const auto& step : vocabulary.splits) {
+    if (step.is_literal || !is_published(step)) allow_at_most(Cuts::nowhere);
+    if (step.adds_space) allow_at_most(Cuts::before_spaces);
+  }
+  constexpr auto white_space = " \t\n\v\f\r";
+  for (const auto& token : vocabulary.added) {
+    const auto first = token.content.find_first_not_of(white_space);
+    const bool may_go_over_a_cut =
+        first != std::string::npos && token.content.find_first_of(white_space, first) != std::string::npos;
+    if (may_go_over_a_cut || token.takes_space_behind) allow_at_most(Cuts::nowhere);
+    if (token.takes_space_before) allow_at_most(Cuts::before_spaces);
+  }
+}
+
+size_t BpeTokenizer::safe_cut(std::string_view text) const {
+  return cuts_ == Cuts::nowhere ? 0 : last_split_cut(text, cuts_ == Cuts::before_spaces);
 }
 
 void BpeTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {

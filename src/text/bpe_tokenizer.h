@@ -45,6 +45,8 @@ class BpeTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override { return begin_; }
   std::optional<TokenId> end_token() const override { return end_; }
+  // Known for the published split patterns, see split_cut.h; for others a document has to be read whole.
+  size_t safe_cut(std::string_view text) const override;
   Digest hash() const override { return hash_; }
 
   // Bytes without a token, which encode leaves out (or turns into the unknown token) as its peers do. Some published
@@ -61,6 +63,7 @@ class BpeTokenizer : public Tokenizer {
   void read_added(const BpeVocabulary& vocabulary);
   void read_merges(const BpeVocabulary& vocabulary);
   void read_bytes(const BpeVocabulary& vocabulary);
+  void read_cuts(const BpeVocabulary& vocabulary);
 
   std::string where_;
   std::vector<std::string> bytes_of_id_;
@@ -70,6 +73,7 @@ class BpeTokenizer : public Tokenizer {
   BpeMerges merges_;
   PreTokenizer pre_tokenizer_;
   bool ignores_merges_, is_nfc_, fuses_unknown_, is_lossless_ = false;
+  enum class Cuts { nowhere, before_spaces, everywhere } cuts_ = Cuts::everywhere;
   std::optional<TokenId> unknown_, begin_, end_;
   Digest hash_;
   std::unique_ptr<EncoderPool> pool_;

@@ -120,8 +120,8 @@ bool CorpusReader::next(TextBlock& block) {
     if (is_end && (block.pieces.empty() || block.text.size() < options_.block_bytes)) continue;
     if (is_end || take_safe_prefix(block)) break;
     if (block.text.size() >= options_.largest_block_bytes)
-      fail(files_[next_file_ - 1], fmt::format("a line end within {} bytes", options_.largest_block_bytes), "none",
-           "this tokenizer reads whole lines");
+      fail(files_[next_file_ - 1], fmt::format("a place to cut within {} bytes", options_.largest_block_bytes), "none",
+           "this tokenizer needs shorter lines, or shorter documents");
   }
   carry_ = block.text.substr(taken_);
   block.text.resize(taken_);

@@ -56,6 +56,17 @@ std::vector<SplitStep> published_split(std::string_view where, std::string_view 
   fail(where, "a known split pattern", fmt::format("'{}'", name), did_you_mean(name, names));
 }
 
+bool is_published(const SplitStep& step) {
+  // GPT-2's own way to write its pattern, as some files have it.
+  constexpr auto gpt2_long_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+  if (step.pattern.empty() || step.pattern == gpt2_long_pattern) return true;
+  if (step.pattern == digits_step(true).pattern || step.pattern == digits_step(false).pattern) return true;
+  for (const auto& [name, steps] : published())
+    for (const auto& known : steps)
+      if (known.pattern == step.pattern) return true;
+  return false;
+}
+
 PreTokenizer::PreTokenizer(const std::string& where, const std::vector<SplitStep>& steps) {
   for (const auto& step : steps) steps_.push_back({step, SplitPattern(where, step.pattern, step.is_literal)});
 }

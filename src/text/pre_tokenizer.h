@@ -24,6 +24,9 @@ std::vector<SplitStep> published_split(std::string_view where, std::string_view 
 SplitStep digits_step(bool one_by_one);
 SplitStep gpt2_step();
 
+// True for the steps above, whatever file they come from: those for which split_cut.h knows where text may be cut.
+bool is_published(const SplitStep& step);
+
 class PreTokenizer {
  public:
   PreTokenizer(const std::string& where, const std::vector<SplitStep>& steps);

@@ -31,6 +31,7 @@ class SentencePieceTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override;
   std::optional<TokenId> end_token() const override;
+  bool is_by_line() const override { return true; }
   Digest hash() const override { return hash_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "text/tokenize.h"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <future>
@@ -40,13 +41,22 @@ void count_starts(std::string_view text, char before, EncodedPiece& piece) {
   }
 }
 
+void encode_piece(const Tokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids) {
+  if (!tokenizer.is_by_line()) return tokenizer.encode(text, ids);
+  while (!text.empty()) {
+    const auto length = std::min(text.find('\n'), text.size() - 1) + 1;
+    tokenizer.encode(text.substr(0, length), ids);
+    text.remove_prefix(length);
+  }
+}
+
 EncodedBlock encode_block(const Tokenizer& tokenizer, const TextBlock& block) {
   EncodedBlock encoded;
   encoded.source_end = block.source_end;
   encoded.ids.reserve(block.text.size() / 3);
   for (const auto& piece : block.pieces) {
     const auto text = block.text_of(piece);
-    tokenizer.encode(text, encoded.ids);
+    encode_piece(tokenizer, text, encoded.ids);
     EncodedPiece result{encoded.ids.size(), text.size(), 0, 0, piece.starts_document, piece.name};
     count_starts(text, piece.before, result);
     encoded.pieces.push_back(std::move(result));

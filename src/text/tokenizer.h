@@ -33,6 +33,10 @@ class Tokenizer {
   // prefix and then of the rest are the ids of the whole. 0 where there is none. By default the end of the last line.
   virtual size_t safe_cut(std::string_view text) const { return text.rfind('\n') + 1; }
 
+  // True where each line of a corpus is encoded on its own, as the vocabulary was made from lines: what encode puts at
+  // the start of a text then comes with every line, and ids do not depend on how a corpus is cut into blocks.
+  virtual bool is_by_line() const { return false; }
+
   // Equal for tokenizers that give equal ids: a hash over everything that the ids depend on.
   virtual Digest hash() const = 0;
 

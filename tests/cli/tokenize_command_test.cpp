@@ -55,5 +55,17 @@ TEST(VocabularyCommand, MakesAWordVocabularyThatTokenizeReads) {
   EXPECT_EQ(nlohmann::json::parse(result.out)["tokens"], 7) << result.errors;
 }
 
+TEST(VocabularyCommand, TrainsASentencePieceVocabularyThatTokenizeReads) {
+  const auto folder = fresh_folder("vocabulary_command"), model = folder + "/w.model", out = folder + "/w.tokens";
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += "the cat saw " + std::to_string(i) + " dogs\n";
+  const auto text = write_text(folder + "/a.txt", lines);
+  const auto made = run_fwl({"vocabulary", "--kind", "sentencepiece", "--size", "300", "--out", model, text});
+  EXPECT_EQ(last_line(made.out), model) << made.errors;
+  const auto result = run_fwl({"tokenize", "--tokenizer", model, "--out", out, text, "--json"});
+  EXPECT_EQ(nlohmann::json::parse(result.out)["lines"], 200) << result.errors;
+  EXPECT_EQ(TokenFile(out).tokenizer_kind(), "sentencepiece");
+}
+
 }  // namespace
 }  // namespace fwl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,8 +11,18 @@
 
 namespace fwl {
 
+// Of this process, so that test programs can run at the same time; gone when it ends.
+struct ScratchRoot {
+  std::string path = testing::TempDir() + "fwl_tests." + std::to_string(getpid());
+  ~ScratchRoot() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
 inline std::string fresh_folder(const std::string& name) {
-  const auto folder = testing::TempDir() + "fwl_" + name;
+  static const ScratchRoot root;
+  const auto folder = root.path + "/" + name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;

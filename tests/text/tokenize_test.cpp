@@ -142,13 +142,29 @@ TEST(Tokenize, DocumentsAreTheSameWhereverBlocksAreCut) {
   }
 }
 
+// One id, the length of the text, for every call.
+class TextLengthTokenizer : public LineLengthTokenizer {
+ public:
+  using Tokenizer::encode;
+  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+    ids.push_back(static_cast<TokenId>(text.size()));
+  }
+  bool is_by_line() const override { return true; }
+};
+
+TEST(Tokenize, AVocabularyOfLinesSeesOneLineAtATime) {
+  const auto folder = fresh_folder("tokenize_by_line");
+  const auto options = options_for(folder, {write_text(folder + "/a", "one\n\nthree\nlast")}, "file");
+  EXPECT_EQ(tokenize_corpus(TextLengthTokenizer(), options).tokens, 4);
+}
+
 TEST(Tokenize, TextWithoutAPlaceToCutIsAnErrorOnceTheBlockIsTooLarge) {
   const auto folder = fresh_folder("tokenize_uncut");
   auto options = options_for(folder, {write_text(folder + "/a", std::string(5000, 'x'))}, "file");
   options.corpus.block_bytes = 100;
   EXPECT_EQ(tokenize_corpus(FakeTokenizer(), options).tokens, 5000);
   options.corpus.largest_block_bytes = 1000;
-  EXPECT_NE(message_of([&] { tokenize_corpus(FakeTokenizer(), options); }).find("a line end within 1000 bytes"),
+  EXPECT_NE(message_of([&] { tokenize_corpus(FakeTokenizer(), options); }).find("a place to cut within 1000 bytes"),
             std::string::npos);
 }
 
