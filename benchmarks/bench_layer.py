@@ -90,6 +90,8 @@ def measure(case, task, options):
     before = peak_bytes()
 
     def run():
+        for tensor in (hidden, *layer.parameters(), *head.parameters()):
+            tensor.grad = None
         with torch.set_grad_enabled(training):
             if case == "twin":
                 nll = plain_twin(layer, head, hidden, targets, options.chunk, training)

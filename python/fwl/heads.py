@@ -5,7 +5,7 @@ from torch import nn
 
 from fwl import _C
 
-BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 40 << 20
 
 
 def _hold(module, name, tensor):

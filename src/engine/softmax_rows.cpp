@@ -84,21 +84,6 @@ FWL_FOR_EACH_CPU void scale_row(float* row, float factor, int64_t count) {
   for (int64_t column = 0; column < count; ++column) row[column] *= factor;
 }
 
-FWL_FOR_EACH_CPU double dot_rows(const float* a, const float* b, int64_t count) {
-  double total = 0;
-  constexpr int64_t stretch = 4096;
-  for (int64_t start = 0; start < count; start += stretch) {
-    const int64_t end = std::min(count, start + stretch);
-    float sums[lanes] = {};
-    int64_t column = start;
-    for (; column + lanes <= end; column += lanes)
-      for (int lane = 0; lane < lanes; ++lane) sums[lane] += a[column + lane] * b[column + lane];
-    for (; column < end; ++column) total += static_cast<double>(a[column]) * b[column];
-    for (const float sum : sums) total += sum;
-  }
-  return total;
-}
-
 FWL_FOR_EACH_CPU void multiply_shifted(const float* p, float* q, float shift, int64_t count) {
   for (int64_t column = 0; column < count; ++column) q[column] = p[column] * (q[column] + shift);
 }
@@ -139,22 +124,18 @@ at::Tensor softmax_rows_(at::Tensor& logits, const at::Tensor& bias) {
   return log_sum;
 }
 
-void softmax_backward_rows_(const at::Tensor& probabilities, at::Tensor& q, const at::Tensor& extra) {
+void multiply_shifted_rows_(at::Tensor& q, const at::Tensor& probabilities, const at::Tensor& shift) {
   if (!is_fast_case(q)) {
-    const auto shift = extra - (probabilities * q).sum(1);
     q.add_(shift.unsqueeze(1)).mul_(probabilities);
     return;
   }
-  const int64_t rows = q.size(0), columns = q.size(1);
-  const auto shifts = extra.contiguous();
+  const int64_t rows = q.size(0), columns = q.size(1), stride = probabilities.stride(0);
+  const auto shifts = shift.contiguous();
   const float* p = probabilities.const_data_ptr<float>();
-  const float* shift = shifts.const_data_ptr<float>();
+  const float* shift_data = shifts.const_data_ptr<float>();
   float* data = q.mutable_data_ptr<float>();
   for_each_row(rows, columns, [&](int64_t index) {
-    const float* p_row = p + index * columns;
-    float* q_row = data + index * columns;
-    const double dot = dot_rows(p_row, q_row, columns);
-    multiply_shifted(p_row, q_row, static_cast<float>(shift[index] - dot), columns);
+    multiply_shifted(p + index * stride, data + index * columns, shift_data[index], columns);
   });
 }
 

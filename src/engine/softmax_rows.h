@@ -9,8 +9,8 @@ namespace fwl {
 // logits: N,V, contiguous, overwritten   bias: V or undefined   -> N
 at::Tensor softmax_rows_(at::Tensor& logits, const at::Tensor& bias);
 
-// Turns q into the gradient of the logits, p * (q - <p, q> + extra), without the one-hot part.
-// probabilities: N,V   q: N,V, contiguous, overwritten   extra: N
-void softmax_backward_rows_(const at::Tensor& probabilities, at::Tensor& q, const at::Tensor& extra);
+// q = p * (q + shift), row by row: the gradient of the logits, without its one-hot part, when shift = upstream - <p,
+// q>. q: N,V, contiguous, overwritten   probabilities: N,V, contiguous in V   shift: N
+void multiply_shifted_rows_(at::Tensor& q, const at::Tensor& probabilities, const at::Tensor& shift);
 
 }  // namespace fwl

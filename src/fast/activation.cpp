@@ -42,10 +42,35 @@ class InputGradient : public torch::autograd::Function<InputGradient> {
   }
 };
 
+class Normalise : public torch::autograd::Function<Normalise> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, double epsilon) {
+    auto normal = z - z.mean(-1, true);
+    const auto inverse = (normal.square().mean(-1, true) + epsilon).rsqrt();
+    normal.mul_(inverse);
+    context->save_for_backward({normal, inverse});
+    return {normal, inverse};
+  }
+
+  // With upstream g on n and s on r: d(centred) = r g - r n (mean(g n) + r s / D), then centred itself.
+  static variable_list backward(AutogradContext* context, variable_list upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto &normal = saved[0], &inverse = saved[1], &g = upstreams[0], &s = upstreams[1];
+    const auto mean_product = (g * normal).mean(-1, true) + inverse * s / normal.size(-1);
+    const auto grad_centred = (g - normal * mean_product).mul_(inverse);
+    return {grad_centred - grad_centred.mean(-1, true), {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor squared_relu(const at::Tensor& z) {
   return SquaredRelu::apply(z);
+}
+
+Normalised normalise(const at::Tensor& z, double epsilon) {
+  const auto results = Normalise::apply(z, epsilon);
+  return {results[0], results[1]};
 }
 
 at::Tensor input_gradient(const at::Tensor& dz2, const at::Tensor& W, const at::Tensor& z1) {

@@ -17,16 +17,6 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& matrix, const at::Tenso
   return product(x, matrix) + beside_tokens(bias);
 }
 
-struct Normalised {
-  at::Tensor normal, inverse;
-};
-
-Normalised normalise(const at::Tensor& z, double epsilon) {
-  const auto centred = z - z.mean(-1, true);
-  const auto inverse = (centred.square().mean(-1, true) + epsilon).rsqrt();
-  return {centred * inverse, inverse};
-}
-
 at::Tensor finish(const at::Tensor& h, const at::Tensor& f, bool is_residual) {
   return is_residual ? h + f : f;
 }

@@ -12,7 +12,7 @@ namespace fwl {
 // How the head's sweeps over tokens and vocabulary are cut, and what they may leave out.
 struct HeadOptions {
   // Memory for one block of logits; the number of tokens in a block follows from it.
-  int64_t block_bytes = 64 << 20;
+  int64_t block_bytes = 40 << 20;
   // Blocks of 256 neighbouring words in which no token of the block of tokens gives any word this probability are left
   // out of every product that multiplies by probabilities. 0: nothing is left out. 2^-12 is the resolution of bf16.
   double skip_probability_below = 0;

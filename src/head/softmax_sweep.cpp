@@ -52,11 +52,10 @@ class Sweep {
         const HeadOptions& options)
       : hidden_(hidden.contiguous()), weight_(weight), bias_(bias), targets_(targets), options_(options) {
     block_tokens_ = std::min(tokens_per_block(weight.size(0), hidden, options), std::max<int64_t>(1, hidden.size(0)));
-    buffer_ = new_buffer();
+    buffer_ = at::empty({block_tokens_, weight.size(0)}, hidden.options());
   }
 
   int64_t tokens() const { return hidden_.size(0); }
-  at::Tensor new_buffer() const { return at::empty({block_tokens_, weight_.size(0)}, hidden_.options()); }
 
   // Calls action(start, count, probabilities) for each block, after writing the losses if they are wanted.
   template <class Action>
@@ -76,6 +75,16 @@ class Sweep {
       columns_ = worthwhile_columns(logits, options_.skip_probability_below);
       action(start, count, logits);
     }
+  }
+
+  // The columns worth it, cut so that a block's stretch stays in the cache.
+  std::vector<Range> narrow_stretches() const {
+    constexpr int64_t widest = 4096;
+    std::vector<Range> stretches;
+    for (const auto& [start, count] : columns_)
+      for (int64_t done = 0; done < count; done += widest)
+        stretches.push_back({start + done, std::min(widest, count - done)});
+    return stretches;
   }
 
   // out = factors @ weight, over the columns worth it.   factors: count,V
@@ -212,7 +221,7 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
       sweep.multiply_by_weight(gradient.narrow(0, start, count), probabilities);
     });
     gradient.sub_(weight.index_select(0, targets));
-    context->save_for_backward({hidden, weight, bias, targets});
+    context->save_for_backward({hidden, weight, bias, targets, gradient});
     context->saved_data["block_bytes"] = options.block_bytes;
     context->saved_data["skip"] = options.skip_probability_below;
     context->set_materialize_grads(false);
@@ -221,6 +230,7 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
 
   // For upstream l on the losses and u on the gradients:
   //   q = u E^T   w = p (q - <p,q> + l) - l e   hidden += w E   E += w^T hidden + (p - e)^T u   bias += sum w
+  // <p,q> = u . (p E) is known from the forward, so that q goes through the vocabulary in narrow stretches.
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
     const auto saved = context->get_saved_variables();
     const auto &hidden = saved[0], &weight = saved[1], &bias = saved[2], &targets = saved[3];
@@ -230,20 +240,28 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
     const auto upstream = upstreams[1].defined() ? upstreams[1].contiguous() : at::zeros_like(hidden);
     const bool wants_bias = bias.defined() && context->needs_input_grad(2);
     ParameterGradients gradients(context->needs_input_grad(1), wants_bias, weight);
-    auto grad_hidden = at::empty(hidden.sizes(), hidden.options());
+    auto grad_hidden = at::zeros(hidden.sizes(), hidden.options());
     Sweep sweep(hidden, weight, bias, targets, options);
-    auto buffer = sweep.new_buffer();
     sweep.run(nullptr, [&](int64_t start, int64_t count, at::Tensor& probabilities) {
-      const auto u = upstream.narrow(0, start, count);
-      if (gradients.weight.defined()) sweep.add_outer_products(gradients.weight, probabilities, u);
-      auto w = buffer.narrow(0, 0, count);
-      product_into(w, u, weight.t());
-      softmax_backward_rows_(probabilities, w, loss_upstream.narrow(0, start, count));
-      sweep.multiply_by_weight(grad_hidden.narrow(0, start, count), w);
-      if (gradients.weight.defined()) sweep.add_outer_products(gradients.weight, w, hidden.narrow(0, start, count));
-      if (gradients.bias.defined()) gradients.bias.add_(w.sum(0));
+      const auto u = upstream.narrow(0, start, count), rows = hidden.narrow(0, start, count);
+      const auto l = loss_upstream.narrow(0, start, count);
+      const auto target_rows = weight.index_select(0, targets.narrow(0, start, count));  // count,D
+      const auto shift = l - (u * (saved[4].narrow(0, start, count) + target_rows)).sum(1);
+      auto grad_rows = grad_hidden.narrow(0, start, count);
+      for (const auto& [first, words] : sweep.narrow_stretches()) {
+        const auto p = probabilities.narrow(1, first, words), part = weight.narrow(0, first, words);
+        auto w = at::empty({count, words}, hidden.options());
+        product_into(w, u, part.t());
+        multiply_shifted_rows_(w, p, shift);
+        product_into(grad_rows, w, part, 1);
+        if (gradients.bias.defined()) gradients.bias.narrow(0, first, words).add_(w.sum(0));
+        if (!gradients.weight.defined()) continue;
+        auto grad_part = gradients.weight.narrow(0, first, words);
+        product_into(grad_part, p.t(), u, 1);
+        product_into(grad_part, w.t(), rows, 1);
+      }
+      grad_rows.sub_(target_rows * l.unsqueeze(1));
     });
-    grad_hidden.sub_(weight.index_select(0, targets) * loss_upstream.unsqueeze(1));
     gradients.subtract_targets(targets, hidden * loss_upstream.unsqueeze(1) + upstream, loss_upstream);
     return {grad_hidden, gradients.weight, gradients.bias, {}, {}};
   }
