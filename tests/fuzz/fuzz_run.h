@@ -15,9 +15,9 @@ struct FuzzResult {
   int64_t accepted = 0;
   int64_t rejected = 0;
   double seconds = 0;
-  double slowest_seconds = 0;
-  std::string failure;        // empty: none; otherwise what was thrown, and the run ended there
-  std::string failing_input;  // the bytes that did it
+  double slowest_seconds = 0;  // of the processor for one input, so that a busy machine is no failure
+  std::string failure;         // empty: none; otherwise what was thrown, and the run ended there
+  std::string failing_input;   // the bytes that did it
 };
 
 // Input number `index` of a target; the same arguments give the same bytes.

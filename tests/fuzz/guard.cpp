@@ -20,7 +20,7 @@
 namespace {
 
 constexpr uint64_t most_input_bytes = 256U << 20;
-constexpr int most_seconds = 10;
+constexpr int most_seconds = 30;
 
 // Memory in use through operator new. The parsers are single-threaded; the watchdog takes none.
 std::atomic<uint64_t> live_bytes = 0;
