@@ -1,10 +1,10 @@
-"""Runs every benchmark, or those named: python benchmarks/run.py [tokenizers] [layer]"""
+"""Runs every benchmark, or those named: python benchmarks/run.py [tokenizer_speed] [layer_speed]"""
 
 import importlib
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("tokenizers", "layer")
+BENCHMARKS = ("tokenizer_speed", "layer_speed")
 
 
 def main():
@@ -15,7 +15,7 @@ def main():
         sys.exit(f"benchmarks: expected some of {', '.join(BENCHMARKS)}, got {', '.join(unknown)}")
     for name in chosen:
         print(f"== {name}", flush=True)
-        importlib.import_module(f"bench_{name}").main()
+        importlib.import_module(name).main([])
 
 
 if __name__ == "__main__":

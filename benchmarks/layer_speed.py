@@ -1,7 +1,7 @@
 """The fast weight layer against a plain PyTorch twin that uses autograd twice: time and extra memory, in one run.
 
 Every measurement runs in a process of its own, so that the peak of memory is its own.
-python benchmarks/bench_layer.py [--tokens 4096 --width 768 --layer-width 3072 --vocabulary 32768 --threads 2]
+python benchmarks/layer_speed.py [--tokens 4096 --width 768 --layer-width 3072 --vocabulary 32768 --threads 2]
 """
 
 import argparse
