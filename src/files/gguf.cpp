@@ -83,7 +83,7 @@ void expect_no_overlap(const std::string& where, std::vector<GgufTensor> tensors
 }
 
 template <class T>
-constexpr std::string_view wanted = "";
+constexpr std::string_view wanted;
 template <>
 constexpr std::string_view wanted<bool> = "a truth value";
 template <>
