@@ -174,7 +174,7 @@ int64_t TokenView::document_at(int64_t token) const {
 
 void TokenView::verify(const ProgressReport& progress) const {
   Sha256 ids_hash, documents_hash;
-  std::vector<TokenId> ids(1 << 20);
+  std::vector<TokenId> ids(static_cast<size_t>(std::min<int64_t>(size(), 1 << 20)));
   for (int64_t done = 0; done < size(); done += static_cast<int64_t>(ids.size())) {
     const auto count = std::min(static_cast<int64_t>(ids.size()), size() - done);
     read(done, std::span(ids).first(static_cast<size_t>(count)));
