@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/error.h"
+#include "support/message_of.h"
 
 namespace fwl {
 namespace {
@@ -28,15 +28,6 @@ Fields describe(Options& options) {
   fields.add("cutoffs", options.cutoffs, "cutoffs");
   fields.add("text", options.text, "files");
   return fields;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Fields, JsonOfTheListReadsBackToTheSameValues) {

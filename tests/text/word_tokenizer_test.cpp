@@ -4,6 +4,7 @@
 
 #include "files/atomic_file.h"
 #include "support/error.h"
+#include "support/message_of.h"
 
 namespace fwl {
 namespace {
@@ -18,16 +19,6 @@ std::vector<std::string> order_of(const std::vector<WordCount>& words) {
   std::vector<std::string> order;
   for (const auto& entry : words) order.push_back(entry.word);
   return order;
-}
-
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(WordVocabulary, IsOrderedByFrequencyWithTiesInOrderOfFirstOccurrence) {
