@@ -5,15 +5,16 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include "engine/products.h"
 #include "support/cpu.h"
 
 namespace fwl {
 
 std::string version_text() {
   return fmt::format(
-      "fwl {}\nengine   LibTorch {}, {}, compiled with {} {}\ncpu      {}\nthreads  {}\ndevices  cpu{}\n", FWL_VERSION,
-      TORCH_VERSION, at::hasMKL() ? "MKL" : "no MKL", "g++", __VERSION__, to_string(cpu_features()),
-      at::get_num_threads(), at::hasCUDA() ? ", cuda" : "");
+      "fwl {}\nengine   LibTorch {}, {}, compiled with {} {}\ncpu      {}\nproducts {}\nthreads  {}\ndevices  cpu{}\n",
+      FWL_VERSION, TORCH_VERSION, at::hasMKL() ? "MKL" : "no MKL", "g++", __VERSION__, to_string(cpu_features()),
+      product_backend(), at::get_num_threads(), at::hasCUDA() ? ", cuda" : "");
 }
 
 }  // namespace fwl
