@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/products.h"
-#include "engine/softmax_rows.h"
+#include "engine/softmax_columns.h"
 
 namespace fwl {
 namespace {
@@ -23,13 +23,13 @@ struct Range {
   int64_t start, count;
 };
 
-// The columns of the vocabulary in which some probability is worth multiplying by, as few ranges as possible.
-std::vector<Range> worthwhile_columns(const at::Tensor& probabilities, double skip_below) {
-  const int64_t columns = probabilities.size(1);
+// The words to whom some probability is given that is worth multiplying by, as few ranges as possible.
+std::vector<Range> worthwhile_words(const at::Tensor& probabilities, double skip_below) {
+  const int64_t words = probabilities.size(0);
   constexpr int64_t width = 256;
-  if (skip_below <= 0 || columns <= width) return {{0, columns}};
-  const int64_t whole = columns / width;
-  const auto maxima = probabilities.narrow(1, 0, whole * width).view({-1, whole, width}).amax({0, 2}).cpu();
+  if (skip_below <= 0 || words <= width) return {{0, words}};
+  const int64_t whole = words / width;
+  const auto maxima = probabilities.narrow(0, 0, whole * width).view({whole, -1}).amax(1).cpu();
   const auto is_worthwhile = at::ge(maxima, skip_below).contiguous();
   const bool* flags = is_worthwhile.const_data_ptr<bool>();
   std::vector<Range> ranges;
@@ -41,18 +41,19 @@ std::vector<Range> worthwhile_columns(const at::Tensor& probabilities, double sk
   };
   for (int64_t block = 0; block < whole; ++block)
     if (flags[block]) append(block * width, width);
-  if (whole * width < columns) append(whole * width, columns - whole * width);
+  if (whole * width < words) append(whole * width, words - whole * width);
   return ranges;
 }
 
-// One pass over the tokens in blocks, with the block of logits as its only large buffer.
+// One pass over the tokens in blocks, with the block of logits as its only large buffer. In the block, words are rows
+// and tokens are columns.
 class Sweep {
  public:
   Sweep(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& targets,
         const HeadOptions& options)
       : hidden_(hidden.contiguous()), weight_(weight), bias_(bias), targets_(targets), options_(options) {
     block_tokens_ = std::min(tokens_per_block(weight.size(0), hidden, options), std::max<int64_t>(1, hidden.size(0)));
-    buffer_ = at::empty({block_tokens_, weight.size(0)}, hidden.options());
+    buffer_ = at::empty({weight.size(0) * block_tokens_}, hidden.options());
   }
 
   int64_t tokens() const { return hidden_.size(0); }
@@ -61,47 +62,47 @@ class Sweep {
   template <class Action>
   void run(at::Tensor* losses, Action action) {
     for (int64_t start = 0; start < tokens(); start += block_tokens_) {
-      const int64_t count = std::min(block_tokens_, tokens() - start);
-      auto logits = buffer_.narrow(0, 0, count);
-      product_into(logits, hidden_.narrow(0, start, count), weight_.t());
+      const int64_t count = std::min(block_tokens_, tokens() - start), words = weight_.size(0);
+      auto logits = buffer_.narrow(0, 0, words * count).view({words, count});  // V,count
+      product_into(logits, weight_, hidden_.narrow(0, start, count).t());
       const auto target = targets_.narrow(0, start, count);
-      const auto target_logit = losses ? logits.gather(1, target.unsqueeze(1)).squeeze(1) : at::Tensor();
-      const auto log_sum = softmax_rows_(logits, bias_);
+      const auto target_logit = losses ? logits.gather(0, target.unsqueeze(0)).squeeze(0) : at::Tensor();
+      const auto log_sum = softmax_columns_(logits, bias_);
       if (losses) {
         auto loss = log_sum - target_logit;
         if (bias_.defined()) loss -= bias_.index_select(0, target);
         losses->narrow(0, start, count).copy_(loss);
       }
-      columns_ = worthwhile_columns(logits, options_.skip_probability_below);
+      words_ = worthwhile_words(logits, options_.skip_probability_below);
       action(start, count, logits);
     }
   }
 
-  // The columns worth it, cut so that a block's stretch stays in the cache.
+  // The words worth it, cut so that a block's stretch stays in the cache.
   std::vector<Range> narrow_stretches() const {
     constexpr int64_t widest = 4096;
     std::vector<Range> stretches;
-    for (const auto& [start, count] : columns_)
+    for (const auto& [start, count] : words_)
       for (int64_t done = 0; done < count; done += widest)
         stretches.push_back({start + done, std::min(widest, count - done)});
     return stretches;
   }
 
-  // out = factors @ weight, over the columns worth it.   factors: count,V
+  // out = factors^T @ weight, over the words worth it.   factors: V,count
   void multiply_by_weight(at::Tensor out, const at::Tensor& factors) const {
     double keep = 0;
-    for (const auto& [start, count] : columns_) {
-      product_into(out, factors.narrow(1, start, count), weight_.narrow(0, start, count), keep);
+    for (const auto& [start, count] : words_) {
+      product_into(out, factors.narrow(0, start, count).t(), weight_.narrow(0, start, count), keep);
       keep = 1;
     }
-    if (columns_.empty()) out.zero_();
+    if (words_.empty()) out.zero_();
   }
 
-  // grad_weight += factors^T @ rows, over the columns worth it.   rows: count,D
+  // grad_weight += factors @ rows, over the words worth it.   rows: count,D
   void add_outer_products(at::Tensor& grad_weight, const at::Tensor& factors, const at::Tensor& rows) const {
-    for (const auto& [start, count] : columns_) {
+    for (const auto& [start, count] : words_) {
       auto slice = grad_weight.narrow(0, start, count);
-      product_into(slice, factors.narrow(1, start, count).t(), rows, 1);
+      product_into(slice, factors.narrow(0, start, count), rows, 1);
     }
   }
 
@@ -110,7 +111,7 @@ class Sweep {
   HeadOptions options_;
   int64_t block_tokens_ = 0;
   at::Tensor buffer_;
-  std::vector<Range> columns_;
+  std::vector<Range> words_;
 };
 
 // The gradients of weight and bias for losses with the given upstream (N), gathered block by block.
@@ -125,7 +126,7 @@ struct ParameterGradients {
   void add_block(const Sweep& sweep, const at::Tensor& probabilities, const at::Tensor& rows,
                  const at::Tensor& upstream) {
     if (weight.defined()) sweep.add_outer_products(weight, probabilities, rows * upstream.unsqueeze(1));
-    if (bias.defined()) bias.addmv_(probabilities.t(), upstream);
+    if (bias.defined()) bias.addmv_(probabilities, upstream);
   }
 
   void subtract_targets(const at::Tensor& targets, const at::Tensor& rows, const at::Tensor& upstream) {
@@ -249,16 +250,16 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
       const auto shift = l - (u * (saved[4].narrow(0, start, count) + target_rows)).sum(1);
       auto grad_rows = grad_hidden.narrow(0, start, count);
       for (const auto& [first, words] : sweep.narrow_stretches()) {
-        const auto p = probabilities.narrow(1, first, words), part = weight.narrow(0, first, words);
-        auto w = at::empty({count, words}, hidden.options());
-        product_into(w, u, part.t());
-        multiply_shifted_rows_(w, p, shift);
-        product_into(grad_rows, w, part, 1);
-        if (gradients.bias.defined()) gradients.bias.narrow(0, first, words).add_(w.sum(0));
+        const auto p = probabilities.narrow(0, first, words), part = weight.narrow(0, first, words);
+        auto w = at::empty({words, count}, hidden.options());
+        product_into(w, part, u.t());
+        multiply_shifted_columns_(w, p, shift);
+        product_into(grad_rows, w.t(), part, 1);
+        if (gradients.bias.defined()) gradients.bias.narrow(0, first, words).add_(w.sum(1));
         if (!gradients.weight.defined()) continue;
         auto grad_part = gradients.weight.narrow(0, first, words);
-        product_into(grad_part, p.t(), u, 1);
-        product_into(grad_part, w.t(), rows, 1);
+        product_into(grad_part, p, u, 1);
+        product_into(grad_part, w, rows, 1);
       }
       grad_rows.sub_(target_rows * l.unsqueeze(1));
     });

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "engine/softmax_rows.h"
+#include "engine/softmax_columns.h"
 #include "head/adaptive_softmax_head.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
@@ -80,18 +80,18 @@ TEST(FastWeightLayer, TrainingReachesEveryParameter) {
   EXPECT_GT(example.parameters.log_steps.grad().abs().min().item<double>(), 0);
 }
 
-TEST(SoftmaxRows, EqualTheEnginesSoftmaxInSinglePrecision) {
+TEST(SoftmaxColumns, EqualTheEnginesSoftmaxInSinglePrecision) {
   torch::manual_seed(2);
   for (const int64_t words : {1, 7, 16, 1000, 10007}) {
-    const auto logits = at::randn({13, words}) * 20, bias = at::randn({words});
+    const auto logits = at::randn({words, 37}) * 20, bias = at::randn({words});
     auto p = logits.clone();
-    const auto log_sum = softmax_rows_(p, bias);
-    const auto exact = (logits + bias).to(at::kDouble);
-    EXPECT_LT(largest_difference(p.to(at::kDouble), exact.softmax(1)), 1e-6);
-    EXPECT_LT(largest_difference(log_sum.to(at::kDouble), exact.logsumexp(1)), 1e-5);
+    const auto log_sum = softmax_columns_(p, bias);
+    const auto exact = (logits + bias.unsqueeze(1)).to(at::kDouble);
+    EXPECT_LT(largest_difference(p.to(at::kDouble), exact.softmax(0)), 1e-6);
+    EXPECT_LT(largest_difference(log_sum.to(at::kDouble), exact.logsumexp(0)), 1e-5);
     auto q = at::randn_like(p);
-    const auto shift = at::randn({13}), expected = p * (q + shift.unsqueeze(1));
-    multiply_shifted_rows_(q, p, shift);
+    const auto shift = at::randn({37}), expected = p * (q + shift);
+    multiply_shifted_columns_(q, p, shift);
     EXPECT_LT(largest_difference(q, expected), 1e-5);
   }
 }
