@@ -9,5 +9,6 @@ void bind_files(pybind11::module_& module);
 void bind_text(pybind11::module_& module);
 void bind_fast(pybind11::module_& module);
 void bind_tokens(pybind11::module_& module);
+void bind_models(pybind11::module_& module);
 
 }  // namespace fwl

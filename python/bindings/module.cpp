@@ -13,4 +13,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   fwl::bind_text(module);
   fwl::bind_fast(module);
   fwl::bind_tokens(module);
+  fwl::bind_models(module);
 }

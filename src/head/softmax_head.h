@@ -1,6 +1,9 @@
 // The full softmax: one weight row and optional bias per word, its own or tied to the input embedding.
 #pragma once
 
+#include <mutex>
+
+#include "engine/matrix.h"
 #include "head/head.h"
 
 namespace fwl {
@@ -9,11 +12,11 @@ class SoftmaxHead : public Head {
  public:
   using Head::loss;
 
-  // weight: V,D (the same tensor as the embedding when tied)   bias: V or undefined
-  SoftmaxHead(at::Tensor weight, at::Tensor bias, HeadOptions options = {});
+  // weight: V,D (the same as the embedding when tied)   bias: V or undefined
+  SoftmaxHead(Matrix weight, at::Tensor bias, HeadOptions options = {});
 
-  int64_t width() const override { return weight_.size(1); }
-  int64_t vocabulary_size() const override { return weight_.size(0); }
+  int64_t width() const override { return weight_.columns(); }
+  int64_t vocabulary_size() const override { return weight_.rows(); }
   std::vector<at::Tensor> parameters() const override;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
@@ -21,12 +24,16 @@ class SoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
-  const at::Tensor& weight() const { return weight_; }
+  // Logits of a few tokens come from a packed weight as it is; losses need it dense, and unpack it once.
+  const at::Tensor& weight() const;
   const at::Tensor& bias() const { return bias_; }
   const HeadOptions& options() const { return options_; }
 
  private:
-  at::Tensor weight_, bias_;
+  Matrix weight_;
+  at::Tensor bias_;
+  mutable at::Tensor dense_weight_;
+  mutable std::once_flag is_unpacked_;
   HeadOptions options_;
 };
 

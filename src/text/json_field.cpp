@@ -58,6 +58,7 @@ T json_field(const std::string& where, const nlohmann::json& object, const char*
 }
 
 template bool json_field(const std::string&, const nlohmann::json&, const char*);
+template double json_field(const std::string&, const nlohmann::json&, const char*);
 template std::string json_field(const std::string&, const nlohmann::json&, const char*);
 template bool json_field(const std::string&, const nlohmann::json&, const char*, bool);
 template double json_field(const std::string&, const nlohmann::json&, const char*, double);

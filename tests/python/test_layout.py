@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("support", "files", "text", "engine", "base", "head", "fast", "model", "store", "train", "evaluate", "generate")
+FOLDERS = ("support", "files", "text", "engine", "head", "base", "fast", "model", "store", "train", "evaluate", "generate")
 TORCH_FREE = ("support", "files", "text")
 
 

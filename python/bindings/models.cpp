@@ -1,0 +1,126 @@
+// Base models and language models in Python.
+#include <torch/extension.h>
+
+#include "base/cached_model.h"
+#include "base/sparse_local.h"
+#include "base/transformer_xl.h"
+#include "bindings.h"
+#include "model/language_model.h"
+#include "store/open_base.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+namespace py = pybind11;
+using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+using py::arg;
+
+Adaptation adaptation_from_name(const std::string& name) {
+  if (name == "off") return Adaptation::off;
+  if (name == "read") return Adaptation::read;
+  if (name == "write") return Adaptation::write;
+  fail("adapt", "off, read or write", "'" + name + "'");
+}
+
+void set_context(BaseModel& model, int64_t tokens, const std::string& long_text) {
+  auto* cached = dynamic_cast<CachedModel*>(&model);
+  if (!cached) fail("context of a " + model.architecture() + " model", "its own memory", "a window");
+  cached->set_context({tokens, long_text_from_name(long_text)});
+}
+
+void set_memory(BaseModel& model, int64_t memory_tokens, int64_t clamp_tokens, bool same_length) {
+  auto* xl = dynamic_cast<TransformerXl*>(&model);
+  if (!xl) fail("memory of a " + model.architecture() + " model", "a Transformer-XL", "another architecture");
+  xl->set_memory(memory_tokens, clamp_tokens, same_length);
+}
+
+std::shared_ptr<BaseModel> sparse_local(int64_t vocabulary_size, int64_t layers, int64_t width, int64_t heads,
+                                        int64_t inner_width, int64_t block_tokens, double dropout, uint64_t seed) {
+  SparseLocalConfig config;
+  config.vocabulary_size = vocabulary_size;
+  config.layers = layers;
+  config.width = width;
+  config.heads = heads;
+  config.inner_width = inner_width;
+  config.block_tokens = block_tokens;
+  config.dropout = dropout;
+  FreshWeights weights(seed);
+  return std::make_shared<SparseLocal>(config, weights);
+}
+
+void bind_base(py::module_& module) {
+  py::class_<BaseState>(module, "BaseState", "What a base model remembers of the texts it reads.")
+      .def("clone", &BaseState::clone)
+      .def_readonly("tokens_read", &BaseState::tokens_read)
+      .def_readonly("sequences", &BaseState::sequences)
+      .def_property_readonly("bytes", &BaseState::bytes);
+  py::class_<BaseModel, std::shared_ptr<BaseModel>>(module, "BaseModel")
+      .def_property_readonly("architecture", &BaseModel::architecture)
+      .def_property_readonly("width", &BaseModel::width)
+      .def_property_readonly("vocabulary_size", &BaseModel::vocabulary_size)
+      .def_property_readonly("head", [](const BaseModel& model) { return std::const_pointer_cast<Head>(model.head()); })
+      .def("parameters",
+           [](const BaseModel& model) {
+             py::dict result;
+             for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
+             return result;
+           })
+      .def("train", &BaseModel::set_training, arg("is_training") = true)
+      .def("set_context", &set_context, arg("tokens"), arg("long_text"),
+           "What happens after so many tokens: refuse, slide or restart.")
+      .def("set_memory", &set_memory, arg("memory_tokens"), arg("clamp_tokens") = 0, arg("same_length") = true)
+      .def("new_state", &BaseModel::new_state, arg("sequences") = 1)
+      .def("read", &BaseModel::read, arg("tokens"), arg("state"), ReleaseGil(),
+           "Reads tokens (B,T), moves the state past them, and gives their hidden states (B,T,D).");
+  module.def(
+      "open_base",
+      [](const std::string& path, const std::string& weights) {
+        return open_base(path, weight_format_from_name(weights));
+      },
+      arg("path"), arg("weights") = "packed", ReleaseGil(),
+      "Opens a GGUF file or a Hugging Face folder. weights: packed (as in the file) or fp32.");
+  module.def("sparse_local", &sparse_local, arg("vocabulary_size"), arg("layers") = 12, arg("width") = 768,
+             arg("heads") = 12, arg("inner_width") = 3072, arg("block_tokens") = 128, arg("dropout") = 0.0,
+             arg("seed") = 0, "A fresh sparse local-attention transformer.");
+}
+
+void bind_language_model(py::module_& module) {
+  py::class_<Session>(module, "Session", "Everything that a language model remembers of the texts it reads.")
+      .def("clone", &Session::clone)
+      .def_property_readonly("tokens_read", &Session::tokens_read)
+      .def_property_readonly("bytes", &Session::bytes)
+      .def_readonly("fast", &Session::fast);
+  py::class_<LanguageModel>(module, "LanguageModel")
+      .def(py::init([](std::shared_ptr<BaseModel> base, const FastWeightLayer* layer) {
+             return LanguageModel(std::move(base), layer ? std::make_shared<FastWeightLayer>(*layer) : nullptr,
+                                  nullptr);
+           }),
+           arg("base"), arg("layer") = nullptr)
+      .def("new_session", &LanguageModel::new_session, arg("sequences") = 1)
+      .def(
+          "read",
+          [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt,
+             int64_t chunk) {
+            return model.read(tokens, session, {adaptation_from_name(adapt), chunk, false}).adapted;
+          },
+          arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 128, ReleaseGil(),
+          "Reads tokens (B,T) and gives the loss of each given those before it; the first of a text has none.")
+      .def(
+          "next_logits",
+          [](const LanguageModel& model, const Session& session, const std::string& adapt) {
+            return model.next_logits(session, adaptation_from_name(adapt));
+          },
+          arg("session"), arg("adapt") = "read", ReleaseGil())
+      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
+      .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
+}
+
+}  // namespace
+
+void bind_models(py::module_& module) {
+  bind_base(module);
+  bind_language_model(module);
+}
+
+}  // namespace fwl

@@ -1,0 +1,86 @@
+#include "base/gpt2.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "base/parameter_list.h"
+#include "engine/products.h"
+#include "head/softmax_head.h"
+#include "support/error.h"
+
+namespace fwl {
+
+Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
+    : CachedModel(config.layers, config.heads, config.width / config.heads), config_(config) {
+  const int64_t width = config_.width;
+  if (width % config_.heads != 0)
+    fail("gpt2 model", "heads of equal width", fmt::format("width {}, {} heads", width, config_.heads));
+  ParameterList list(source, parameters_);
+  const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
+  const auto output = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config_.layers)));
+  const auto norm = [&](const std::string& name) {
+    return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
+  };
+  const auto linear = [&](const std::string& name, int64_t in, int64_t out, Initial initial) {
+    return Linear{list.tensor(name + ".weight", {in, out}, initial), list.tensor(name + ".bias", {out}, zero)};
+  };
+  embedding_ = list.matrix("transformer.wte.weight", config_.vocabulary_size, width, normal);
+  positions_ = list.tensor("transformer.wpe.weight", {config_.context_tokens, width}, Initial::normal(0.01));
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto name = [&](const char* part) { return fmt::format("transformer.h.{}.{}", index, part); };
+    Layer layer;
+    layer.attention_norm = norm(name("ln_1"));
+    layer.query_key_value = linear(name("attn.c_attn"), width, 3 * width, normal);
+    layer.output = linear(name("attn.c_proj"), width, width, output);
+    layer.inner_norm = norm(name("ln_2"));
+    layer.up = linear(name("mlp.c_fc"), width, config_.inner_width, normal);
+    layer.down = linear(name("mlp.c_proj"), config_.inner_width, width, output);
+    layers_.push_back(layer);
+  }
+  final_norm_ = norm("transformer.ln_f");
+  const auto head_weight =
+      config_.is_tied ? embedding_ : list.matrix("lm_head.weight", config_.vocabulary_size, width, normal);
+  head_ = std::make_shared<SoftmaxHead>(head_weight, at::Tensor());
+  CachedModel::set_context({config_.context_tokens, LongText::refuse});
+}
+
+void Gpt2::set_context(const ContextOptions& context) {
+  if (context.context_tokens < 1 || context.context_tokens > config_.context_tokens)
+    fail("context", fmt::format("1 to {} tokens, for which this model has positions", config_.context_tokens),
+         std::to_string(context.context_tokens));
+  if (context.long_text == LongText::slide)
+    fail("context of a gpt2 model", "refuse or restart", "slide", "its positions are absolute");
+  CachedModel::set_context(context);
+}
+
+at::Tensor Gpt2::normed(const at::Tensor& x, const Norm& norm) const {
+  return at::layer_norm(x, {config_.width}, norm.gain, norm.shift, config_.norm_epsilon);
+}
+
+at::Tensor Gpt2::dropped(const at::Tensor& x) const {
+  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+}
+
+at::Tensor Gpt2::run(const at::Tensor& tokens, BaseState& state) const {
+  const auto positions = positions_.narrow(0, state.tokens_read - state.window_start, tokens.size(1));  // T,D
+  auto x = dropped(embedding_.select_rows(tokens) + positions);                                         // B,T,D
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto& layer = layers_[static_cast<size_t>(index)];
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), state));
+    const auto inner = product(normed(x, layer.inner_norm), layer.up.weight) + layer.up.bias;  // B,T,inner
+    x = x + dropped(product(at::gelu(inner, "tanh"), layer.down.weight) + layer.down.bias);
+  }
+  return normed(x, final_norm_);
+}
+
+at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const {
+  const auto all = product(x, layer.query_key_value.weight) + layer.query_key_value.bias;  // B,T,3D
+  const auto parts = all.view({x.size(0), x.size(1), 3, config_.heads, config_.width / config_.heads}).unbind(2);
+  const auto attended =
+      attend(state, index, parts[0], parts[1], parts[2], is_training() ? config_.dropout : 0);  // B,T,D
+  return product(attended, layer.output.weight) + layer.output.bias;
+}
+
+}  // namespace fwl

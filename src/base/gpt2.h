@@ -1,0 +1,56 @@
+// GPT-2: learned positions, LayerNorm before each part, GELU.
+#pragma once
+
+#include "base/cached_model.h"
+#include "base/weight_source.h"
+
+namespace fwl {
+
+struct Gpt2Config {
+  int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, inner_width = 0, context_tokens = 0;
+  double norm_epsilon = 1e-5;
+  bool is_tied = true;
+  double dropout = 0;
+};
+
+class Gpt2 : public CachedModel {
+ public:
+  // Weights by their Hugging Face names ("transformer.h.0.attn.c_attn.weight", …), whose linear maps are stored
+  // transposed (in,out).
+  Gpt2(const Gpt2Config& config, WeightSource& source);
+
+  std::string architecture() const override { return "gpt2"; }
+  int64_t width() const override { return config_.width; }
+  int64_t vocabulary_size() const override { return config_.vocabulary_size; }
+  NamedTensors parameters() const override { return parameters_; }
+  std::shared_ptr<const Head> head() const override { return head_; }
+  void set_context(const ContextOptions& context) override;
+
+ protected:
+  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
+
+ private:
+  struct Norm {
+    at::Tensor gain, shift;
+  };
+  struct Linear {
+    at::Tensor weight, bias;  // in,out
+  };
+  struct Layer {
+    Norm attention_norm, inner_norm;
+    Linear query_key_value, output, up, down;
+  };
+  at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
+  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+
+  Gpt2Config config_;
+  Matrix embedding_;
+  at::Tensor positions_;
+  std::vector<Layer> layers_;
+  Norm final_norm_;
+  std::shared_ptr<const Head> head_;
+  NamedTensors parameters_;
+};
+
+}  // namespace fwl

@@ -1,0 +1,84 @@
+#include "base/llama.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "base/parameter_list.h"
+#include "head/softmax_head.h"
+#include "support/error.h"
+
+namespace fwl {
+
+Llama::Llama(LlamaConfig config, WeightSource& source)
+    : CachedModel(config.layers, config.key_heads, config.head_width), config_(std::move(config)) {
+  const int64_t width = config_.width, query_width = config_.heads * config_.head_width,
+                key_width = config_.key_heads * config_.head_width;
+  if (config_.heads % config_.key_heads != 0)
+    fail("llama model", "query heads in whole groups per key head",
+         fmt::format("{} heads, {} key heads", config_.heads, config_.key_heads));
+  const auto half = at::arange(config_.head_width / 2, at::kDouble);
+  frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(config_.head_width));
+  if (config_.rotary_divisors.defined()) frequencies_ = frequencies_ / config_.rotary_divisors.to(at::kDouble);
+
+  ParameterList list(source, parameters_);
+  const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
+  embedding_ = list.matrix("model.embed_tokens.weight", config_.vocabulary_size, width, normal);
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto name = [&](const char* part) { return fmt::format("model.layers.{}.{}", index, part); };
+    const auto bias = [&](const char* part, int64_t count, bool is_there) {
+      return is_there ? list.tensor(name(part), {count}, zero) : at::Tensor();
+    };
+    Layer layer;
+    layer.attention_gain = list.tensor(name("input_layernorm.weight"), {width}, one);
+    layer.query = list.matrix(name("self_attn.q_proj.weight"), query_width, width, normal);
+    layer.key = list.matrix(name("self_attn.k_proj.weight"), key_width, width, normal);
+    layer.value = list.matrix(name("self_attn.v_proj.weight"), key_width, width, normal);
+    layer.output = list.matrix(name("self_attn.o_proj.weight"), width, query_width, normal);
+    layer.query_bias = bias("self_attn.q_proj.bias", query_width, config_.has_attention_bias);
+    layer.key_bias = bias("self_attn.k_proj.bias", key_width, config_.has_attention_bias);
+    layer.value_bias = bias("self_attn.v_proj.bias", key_width, config_.has_attention_bias);
+    layer.output_bias = bias("self_attn.o_proj.bias", width, config_.has_output_bias);
+    layer.inner_gain = list.tensor(name("post_attention_layernorm.weight"), {width}, one);
+    layer.gate = list.matrix(name("mlp.gate_proj.weight"), config_.inner_width, width, normal);
+    layer.up = list.matrix(name("mlp.up_proj.weight"), config_.inner_width, width, normal);
+    layer.down = list.matrix(name("mlp.down_proj.weight"), width, config_.inner_width, normal);
+    layers_.push_back(layer);
+  }
+  final_gain_ = list.tensor("model.norm.weight", {width}, one);
+  const auto head_weight =
+      config_.is_tied ? embedding_ : list.matrix("lm_head.weight", config_.vocabulary_size, width, normal);
+  head_ = std::make_shared<SoftmaxHead>(head_weight, at::Tensor());
+  CachedModel::set_context({config_.context_tokens, LongText::refuse});
+}
+
+void Llama::set_context(const ContextOptions& context) {
+  if (config_.context_tokens > 0 && context.context_tokens > config_.context_tokens)
+    fail("context", fmt::format("at most {} tokens, which this model was trained for", config_.context_tokens),
+         std::to_string(context.context_tokens));
+  CachedModel::set_context(context);
+}
+
+at::Tensor Llama::run(const at::Tensor& tokens, BaseState& state) const {
+  const auto angles = rotary_angles(frequencies_, state.tokens_read - state.window_start, tokens.size(1));
+  auto x = embedding_.select_rows(tokens);  // B,T,D
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto& layer = layers_[static_cast<size_t>(index)];
+    x = x + attention(layer, index, rms_norm(x, layer.attention_gain, config_.norm_epsilon), angles, state);
+    const auto normed = rms_norm(x, layer.inner_gain, config_.norm_epsilon);
+    x = x + layer.down.apply(swiglu(layer.gate.apply(normed), layer.up.apply(normed)));
+  }
+  return rms_norm(x, final_gain_, config_.norm_epsilon);
+}
+
+at::Tensor Llama::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
+                            BaseState& state) const {
+  const auto in_heads = [&](const Matrix& matrix, const at::Tensor& bias, int64_t heads) {
+    return matrix.apply(x, bias).view({x.size(0), x.size(1), heads, config_.head_width});  // B,T,heads,d
+  };
+  const auto queries = rotate_(in_heads(layer.query, layer.query_bias, config_.heads), angles, config_.rotary_pairs);
+  const auto keys = rotate_(in_heads(layer.key, layer.key_bias, config_.key_heads), angles, config_.rotary_pairs);
+  const auto values = in_heads(layer.value, layer.value_bias, config_.key_heads);
+  return layer.output.apply(attend(state, index, queries, keys, values), layer.output_bias);
+}
+
+}  // namespace fwl

@@ -1,0 +1,55 @@
+// The Llama family: RMSNorm, rotary positions, grouped key heads, SwiGLU.
+#pragma once
+
+#include "base/cached_model.h"
+#include "base/weight_source.h"
+#include "engine/pointwise.h"
+
+namespace fwl {
+
+struct LlamaConfig {
+  int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, key_heads = 0, head_width = 0, inner_width = 0;
+  int64_t context_tokens = 0;
+  double norm_epsilon = 1e-5;
+  double rotary_base = 10000;
+  at::Tensor rotary_divisors;  // d/2, or undefined: what each frequency is divided by (scaled context)
+  RotaryPairs rotary_pairs = RotaryPairs::halves;
+  bool is_tied = true;  // the head's weight is the embedding
+  bool has_attention_bias = false, has_output_bias = false;
+};
+
+class Llama : public CachedModel {
+ public:
+  // Weights by their Hugging Face names ("model.layers.0.self_attn.q_proj.weight", …).
+  Llama(LlamaConfig config, WeightSource& source);
+
+  std::string architecture() const override { return "llama"; }
+  int64_t width() const override { return config_.width; }
+  int64_t vocabulary_size() const override { return config_.vocabulary_size; }
+  NamedTensors parameters() const override { return parameters_; }
+  std::shared_ptr<const Head> head() const override { return head_; }
+  void set_context(const ContextOptions& context) override;
+  const LlamaConfig& config() const { return config_; }
+
+ protected:
+  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
+
+ private:
+  struct Layer {
+    at::Tensor attention_gain, inner_gain;
+    Matrix query, key, value, output, gate, up, down;
+    at::Tensor query_bias, key_bias, value_bias, output_bias;
+  };
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
+                       BaseState& state) const;
+
+  LlamaConfig config_;
+  at::Tensor frequencies_;  // d/2, double
+  Matrix embedding_;
+  std::vector<Layer> layers_;
+  at::Tensor final_gain_;
+  std::shared_ptr<const Head> head_;
+  NamedTensors parameters_;
+};
+
+}  // namespace fwl

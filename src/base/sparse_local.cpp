@@ -1,0 +1,102 @@
+#include "base/sparse_local.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "base/parameter_list.h"
+#include "engine/products.h"
+#include "head/softmax_head.h"
+#include "support/error.h"
+#include "support/fields.h"
+
+namespace fwl {
+
+void SparseLocalConfig::check(const std::string& where) const {
+  if (width % heads != 0 || width / heads % 2 != 0)
+    fail(where, "heads of equal and even width", fmt::format("width {}, {} heads", width, heads));
+  if (vocabulary_size < 1 || layers < 1 || block_tokens < 1)
+    fail(where, "a vocabulary, layers and blocks of at least 1",
+         fmt::format("{}, {}, {}", vocabulary_size, layers, block_tokens));
+}
+
+void add_fields(Fields& fields, SparseLocalConfig& config) {
+  fields.add("model.layers", config.layers, "transformer layers").range(1, 1000);
+  fields.add("model.width", config.width, "width of the hidden states").range(2, 65536);
+  fields.add("model.heads", config.heads, "attention heads").range(1, 1024);
+  fields.add("model.inner_width", config.inner_width, "width between the two maps of a layer").range(1, 1 << 20);
+  fields.add("model.block_tokens", config.block_tokens, "positions see their own block and the one before")
+      .range(1, 1 << 20);
+  fields.add("model.dropout", config.dropout, "share of activations dropped in training").range(0, 0.99);
+  fields.add("model.is_tied", config.is_tied, "the head's weight is the embedding");
+}
+
+SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
+    : CachedModel(config.layers, config.heads, config.width / config.heads), config_(config) {
+  config_.check("sparse-local model");
+  const int64_t width = config_.width, head_width = width / config_.heads;
+  const auto half = at::arange(head_width / 2, at::kDouble);
+  frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(head_width));
+  ParameterList list(source, parameters_);
+  const auto one = Initial::constant(1), zero = Initial::constant(0);
+  const auto normal = Initial::normal(0.02);
+  const auto output = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config_.layers)));
+  const auto norm = [&](const std::string& name) {
+    return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
+  };
+  embedding_ = list.tensor("embedding.weight", {config_.vocabulary_size, width}, normal);
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", index, part); };
+    Layer layer;
+    layer.attention_norm = norm(name("attention_norm"));
+    layer.query_key_value = list.tensor(name("query_key_value.weight"), {3 * width, width}, normal);
+    layer.output = list.tensor(name("output.weight"), {width, width}, output);
+    layer.inner_norm = norm(name("inner_norm"));
+    layer.up = list.tensor(name("up.weight"), {config_.inner_width, width}, normal);
+    layer.up_bias = list.tensor(name("up.bias"), {config_.inner_width}, zero);
+    layer.down = list.tensor(name("down.weight"), {width, config_.inner_width}, output);
+    layer.down_bias = list.tensor(name("down.bias"), {width}, zero);
+    layers_.push_back(layer);
+  }
+  final_norm_ = norm("final_norm");
+  const auto weight =
+      config_.is_tied ? embedding_ : list.tensor("head.weight", {config_.vocabulary_size, width}, normal);
+  head_ = std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, zero));
+}
+
+void SparseLocal::set_context(const ContextOptions&) {
+  fail("context of a sparse-local model", "its own blocks", "another window", "it reads texts of any length");
+}
+
+at::Tensor SparseLocal::normed(const at::Tensor& x, const Norm& norm) const {
+  return at::layer_norm(x, {config_.width}, norm.gain, norm.shift, 1e-5);
+}
+
+at::Tensor SparseLocal::dropped(const at::Tensor& x) const {
+  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+}
+
+at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state) const {
+  const auto angles = rotary_angles(frequencies_, state.tokens_read, tokens.size(1));
+  auto x = dropped(at::embedding(embedding_, tokens));  // B,T,D
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto& layer = layers_[static_cast<size_t>(index)];
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state));
+    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // B,T,inner
+    x = x + dropped(product(inner, layer.down.t()) + layer.down_bias);
+  }
+  return normed(x, final_norm_);
+}
+
+at::Tensor SparseLocal::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
+                                  BaseState& state) const {
+  const auto all = product(x, layer.query_key_value.t());  // B,T,3D
+  const auto parts = all.view({x.size(0), x.size(1), 3 * config_.heads, -1}).split(config_.heads, 2);
+  const auto turned = [&](const at::Tensor& heads) {
+    return rotate_(heads.contiguous(), angles, RotaryPairs::halves);  // B,T,heads,d
+  };
+  return product(attend(state, index, turned(parts[0]), turned(parts[1]), parts[2]), layer.output.t());
+}
+
+}  // namespace fwl

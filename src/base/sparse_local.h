@@ -1,0 +1,64 @@
+// The sparse local-attention transformer: blocks of positions attend to themselves and the block before, so that the
+// cost is linear in the length of the text and there is no end of the context.
+#pragma once
+
+#include "base/cached_model.h"
+#include "base/weight_source.h"
+#include "engine/pointwise.h"
+
+namespace fwl {
+
+class Fields;
+
+struct SparseLocalConfig {
+  int64_t vocabulary_size = 0;
+  int64_t layers = 12, width = 768, heads = 12, inner_width = 3072;
+  int64_t block_tokens = 128;
+  double dropout = 0;
+  double rotary_base = 10000;
+  bool is_tied = true;  // the head's weight is the embedding
+
+  void check(const std::string& where) const;
+};
+
+// Adds the fields that a config file may set, under names like "model.layers".
+void add_fields(Fields& fields, SparseLocalConfig& config);
+
+class SparseLocal : public CachedModel {
+ public:
+  SparseLocal(const SparseLocalConfig& config, WeightSource& source);
+
+  std::string architecture() const override { return "sparse-local"; }
+  int64_t width() const override { return config_.width; }
+  int64_t vocabulary_size() const override { return config_.vocabulary_size; }
+  NamedTensors parameters() const override { return parameters_; }
+  std::shared_ptr<const Head> head() const override { return head_; }
+  void set_context(const ContextOptions& context) override;
+  const SparseLocalConfig& config() const { return config_; }
+
+ protected:
+  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
+  VisibleKeys visible_keys() const override { return VisibleKeys::blocks(config_.block_tokens); }
+
+ private:
+  struct Norm {
+    at::Tensor gain, shift;
+  };
+  struct Layer {
+    Norm attention_norm, inner_norm;
+    at::Tensor query_key_value, output, up, up_bias, down, down_bias;
+  };
+  at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
+  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
+                       BaseState& state) const;
+
+  SparseLocalConfig config_;
+  at::Tensor frequencies_, embedding_;
+  std::vector<Layer> layers_;
+  Norm final_norm_;
+  std::shared_ptr<const Head> head_;
+  NamedTensors parameters_;
+};
+
+}  // namespace fwl

@@ -1,0 +1,227 @@
+#include "base/transformer_xl.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "engine/products.h"
+#include "engine/relative_attention.h"
+#include "support/error.h"
+
+namespace fwl {
+
+TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) : config_(std::move(config)) {
+  config_.words.check("transformer-xl model");
+  const int64_t width = config_.words.width, all_heads = config_.heads * config_.head_width;
+  ParameterList list(source, parameters_);
+  embedding_ = AdaptiveEmbedding(config_.words, list);
+  const auto normal = Initial::normal(0.02), one = Initial::normal(0.02), zero = Initial::constant(0);
+  const auto gain_start = Initial{1, one.deviation};
+  at::Tensor shared_content, shared_position;
+  const std::vector<int64_t> bias_shape = {config_.heads, config_.head_width};
+  if (!config_.has_biases_per_layer) {
+    shared_content = list.tensor("transformer.r_w_bias", bias_shape, normal);
+    shared_position = list.tensor("transformer.r_r_bias", bias_shape, normal);
+  }
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto tensor = [&](const char* part, at::IntArrayRef shape, Initial initial) {
+      return list.tensor(fmt::format("transformer.layers.{}.{}", index, part), shape, initial);
+    };
+    Layer layer;
+    layer.query_key_value = tensor("dec_attn.qkv_net.weight", {3 * all_heads, width}, normal);
+    layer.distance = tensor("dec_attn.r_net.weight", {all_heads, width}, normal);
+    layer.output = tensor("dec_attn.o_net.weight", {width, all_heads}, normal);
+    const bool has_own = config_.has_biases_per_layer;
+    layer.content_bias = has_own ? tensor("dec_attn.r_w_bias", bias_shape, normal) : shared_content;
+    layer.position_bias = has_own ? tensor("dec_attn.r_r_bias", bias_shape, normal) : shared_position;
+    layer.attention_gain = tensor("dec_attn.layer_norm.weight", {width}, gain_start);
+    layer.attention_shift = tensor("dec_attn.layer_norm.bias", {width}, zero);
+    layer.up = tensor("pos_ff.CoreNet.0.weight", {config_.inner_width, width}, normal);
+    layer.up_bias = tensor("pos_ff.CoreNet.0.bias", {config_.inner_width}, zero);
+    layer.down = tensor("pos_ff.CoreNet.3.weight", {width, config_.inner_width}, normal);
+    layer.down_bias = tensor("pos_ff.CoreNet.3.bias", {width}, zero);
+    layer.inner_gain = tensor("pos_ff.layer_norm.weight", {width}, gain_start);
+    layer.inner_shift = tensor("pos_ff.layer_norm.bias", {width}, zero);
+    layers_.push_back(layer);
+  }
+  output_ = AdaptiveOutput(config_.words, list);
+}
+
+BaseState TransformerXl::new_state(int64_t sequences) const {
+  BaseState state;
+  state.sequences = sequences;
+  return state;
+}
+
+BaseState TransformerXl::trimmed(const BaseState& state) const {
+  auto copy = state.clone();
+  copy.derived.clear();
+  const bool holds_keys = copy.memory.size() > layers_.size();
+  if (!holds_keys) return copy;
+  for (auto& cache : copy.memory)
+    cache = cache.narrow(2, state.kept_tokens - config_.memory_tokens, config_.memory_tokens).contiguous();
+  copy.kept_tokens = config_.memory_tokens;
+  return copy;
+}
+
+std::vector<std::vector<int64_t>> TransformerXl::memory_shapes(const BaseState& state) const {
+  if (state.memory.empty()) return {};
+  const int64_t memory = config_.memory_tokens;
+  if (state.memory.size() == layers_.size())
+    return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, width()});
+  return std::vector<std::vector<int64_t>>(2 * layers_.size(),
+                                           {state.sequences, config_.heads, memory, config_.head_width});
+}
+
+void TransformerXl::set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length) {
+  if (memory_tokens < (is_same_length ? 1 : 0) || clamp_tokens < 0)
+    fail("transformer-xl model", "a memory of at least one token and a clamp of at least 0",
+         fmt::format("memory {}, clamp {}", memory_tokens, clamp_tokens));
+  config_.memory_tokens = memory_tokens;
+  config_.clamp_tokens = clamp_tokens;
+  config_.is_same_length = is_same_length;
+}
+
+bool TransformerXl::wants_gradient() const {
+  return at::GradMode::is_enabled() && layers_.front().query_key_value.requires_grad();
+}
+
+at::Tensor TransformerXl::dropped(const at::Tensor& x) const {
+  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+}
+
+at::Tensor TransformerXl::in_heads(const at::Tensor& x) const {
+  return x.view({x.size(0), x.size(1), config_.heads, config_.head_width}).transpose(1, 2);
+}
+
+at::Tensor TransformerXl::normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const {
+  return at::layer_norm(x, {width()}, gain, shift, config_.norm_epsilon);
+}
+
+at::Tensor TransformerXl::read_checked(const at::Tensor& tokens, BaseState& state) const {
+  prepare(state, tokens.size(1));
+  auto x = dropped(embedding_(tokens));  // B,T,D
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    const auto& layer = layers_[static_cast<size_t>(index)];
+    const auto attended = x + attention(layer, index, x, state);
+    x = config_.is_pre_norm ? attended : normed(attended, layer.attention_gain, layer.attention_shift);
+    const auto transformed = x + inner(layer, x);
+    x = config_.is_pre_norm ? transformed : normed(transformed, layer.inner_gain, layer.inner_shift);
+  }
+  state.tokens_read += tokens.size(1);
+  if (!wants_gradient()) state.kept_tokens += tokens.size(1);
+  return dropped(x);
+}
+
+// Memories start as zeros of full length, which every position sees. Then: inputs per layer where gradients are wanted
+// (the last memory_tokens exactly), or keys and values per layer with room behind the last kept one.
+void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
+  const auto count = static_cast<size_t>(config_.layers);
+  const int64_t memory = config_.memory_tokens;
+  const auto options = layers_.front().up.options().requires_grad(false);
+  if (wants_gradient()) {
+    if (state.memory.empty()) {
+      for (size_t index = 0; index < count; ++index)
+        state.memory.push_back(at::zeros({state.sequences, memory, width()}, options));
+      state.kept_tokens = memory;
+    }
+    if (state.memory.size() != count)
+      fail("transformer-xl model", "a state made while gradients were wanted", "one that holds keys and values only",
+           "start training from a new state");
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  if (state.memory.size() == count && count > 0) {  // from training: project what was kept
+    std::vector<at::Tensor> projected;
+    for (size_t index = 0; index < count; ++index) {
+      const auto pair = project(layers_[index], state.memory[index]);
+      projected.push_back(pair.keys);
+      projected.push_back(pair.values);
+    }
+    state.memory = projected;
+  }
+  if (state.memory.empty()) {
+    const auto nothing = at::zeros({state.sequences, 1, width()}, options);
+    for (const auto& layer : layers_) {  // a norm before the projection makes something even of zeros
+      const auto [key, value] = project(layer, nothing);
+      for (const auto& start : {key, value}) state.memory.push_back(start.expand({-1, -1, memory, -1}));
+    }
+    state.kept_tokens = memory;
+  }
+  if (state.kept_tokens + tokens <= state.memory.front().size(2)) return;
+  const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
+  for (auto& cache : state.memory) {
+    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options);
+    larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.kept_tokens - memory, memory));
+    cache = larger;
+  }
+  state.kept_tokens = memory;
+}
+
+// The projected sinusoids of distances keys-1 … 0. They are the same for every segment until the weights change.
+// heads,keys,d
+at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& state) const {
+  state.derived.resize(layers_.size());
+  auto& known = state.derived[static_cast<size_t>(index)];
+  if (!wants_gradient() && known.defined() && known.size(1) == keys) return known;
+  const auto& weight = layers_[static_cast<size_t>(index)].distance;
+  const auto options = weight.options().requires_grad(false);
+  auto distances = at::arange(keys - 1, -1, -1, options.dtype(at::kDouble));
+  if (config_.clamp_tokens > 0) distances.clamp_max_(config_.clamp_tokens);
+  const auto steps = at::arange(0, width(), 2, options.dtype(at::kDouble)) / static_cast<double>(width());
+  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                            // keys,D/2
+  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options.dtype()));  // keys,D
+  const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_width}).transpose(0, 1);
+  known = wants_gradient() ? at::Tensor() : projected;
+  return projected;
+}
+
+TransformerXl::KeysAndValues TransformerXl::project(const Layer& layer, const at::Tensor& hidden) const {
+  const int64_t all_heads = config_.heads * config_.head_width;
+  const auto input = config_.is_pre_norm ? normed(hidden, layer.attention_gain, layer.attention_shift) : hidden;
+  const auto both = product(input, layer.query_key_value.narrow(0, all_heads, 2 * all_heads).t()).chunk(2, 2);
+  return {in_heads(both[0]), in_heads(both[1])};
+}
+
+TransformerXl::KeysAndValues TransformerXl::extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x,
+                                                          BaseState& state) const {
+  auto& memory = state.memory[static_cast<size_t>(index)];
+  const auto all = at::cat({memory, x}, 1);  // B,K,D
+  memory = all.detach().slice(1, all.size(1) - config_.memory_tokens).clone();
+  return project(layer, all);
+}
+
+TransformerXl::KeysAndValues TransformerXl::extend(const Layer& layer, int64_t index, const at::Tensor& x,
+                                                   BaseState& state) const {
+  if (wants_gradient()) return extend_hidden(layer, index, x, state);
+  const auto latest = project(layer, x);
+  const int64_t kept = state.kept_tokens, memory = config_.memory_tokens, count = x.size(1);
+  const auto append = [&](size_t cache_index, const at::Tensor& added) {
+    auto& cache = state.memory[cache_index];
+    cache.narrow(2, kept, count).copy_(added);
+    return cache.narrow(2, kept - memory, memory + count);
+  };
+  return {append(static_cast<size_t>(2 * index), latest.keys),
+          append(static_cast<size_t>(2 * index + 1), latest.values)};
+}
+
+at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const {
+  const int64_t all_heads = config_.heads * config_.head_width;
+  const auto input = config_.is_pre_norm ? normed(x, layer.attention_gain, layer.attention_shift) : x;
+  const auto queries = in_heads(product(input, layer.query_key_value.narrow(0, 0, all_heads).t()));  // B,heads,T,d
+  const auto [keys, values] = extend(layer, index, x, state);
+  const auto distances = distance_keys(index, keys.size(2), state);
+  const auto attended = relative_attention(queries, keys, values, distances, {layer.content_bias, layer.position_bias},
+                                           config_.is_same_length ? config_.memory_tokens : 0,
+                                           is_training() ? config_.attention_dropout : 0);  // B,T,heads*d
+  return dropped(product(attended, layer.output.t()));
+}
+
+at::Tensor TransformerXl::inner(const Layer& layer, const at::Tensor& x) const {
+  const auto input = config_.is_pre_norm ? normed(x, layer.inner_gain, layer.inner_shift) : x;
+  const auto hidden = dropped(at::relu(product(input, layer.up.t()) + layer.up_bias));  // B,T,inner
+  return dropped(product(hidden, layer.down.t()) + layer.down_bias);
+}
+
+}  // namespace fwl

@@ -1,0 +1,77 @@
+// Transformer-XL: attention by relative position over a memory of earlier segments, adaptive embedding and softmax.
+#pragma once
+
+#include "base/adaptive_embedding.h"
+#include "base/base_model.h"
+
+namespace fwl {
+
+struct TransformerXlConfig {
+  AdaptiveConfig words;
+  int64_t layers = 0, heads = 0, head_width = 0, inner_width = 0;
+  int64_t memory_tokens = 0;
+  int64_t clamp_tokens = 0;     // distances beyond it look alike; 0: none
+  bool is_same_length = false;  // each position sees memory_tokens keys; otherwise the whole memory and its segment
+  bool is_pre_norm = false;     // LayerNorm before each part instead of after it
+  bool has_biases_per_layer = true;
+  double norm_epsilon = 1e-5;
+  double dropout = 0, attention_dropout = 0;
+};
+
+// With is_same_length a text gives the same hidden states however it is cut into segments. Without, a segment's first
+// positions see less than its last ones, as the original has it in training.
+//
+// The memory holds the layers' inputs while gradients are wanted, because keys and values then change with the weights;
+// otherwise the keys and values themselves, so that nothing is computed twice.
+class TransformerXl : public BaseModel {
+ public:
+  // Weights by their Hugging Face names ("transformer.layers.0.dec_attn.qkv_net.weight", …).
+  TransformerXl(TransformerXlConfig config, WeightSource& source);
+
+  std::string architecture() const override { return "transformer-xl"; }
+  int64_t width() const override { return config_.words.width; }
+  int64_t vocabulary_size() const override { return config_.words.vocabulary_size; }
+  NamedTensors parameters() const override { return parameters_; }
+  std::shared_ptr<const ::fwl::Head> head() const override { return output_.head(embedding_); }
+  BaseState new_state(int64_t sequences) const override;
+  BaseState trimmed(const BaseState& state) const override;
+  std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const override;
+
+  const TransformerXlConfig& config() const { return config_; }
+  void set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length);
+
+ protected:
+  at::Tensor read_checked(const at::Tensor& tokens, BaseState& state) const override;
+
+ private:
+  struct Layer {
+    at::Tensor query_key_value, distance, output;  // 3*heads*d,D   heads*d,D   D,heads*d
+    at::Tensor content_bias, position_bias;        // heads,d
+    at::Tensor attention_gain, attention_shift;    // D
+    at::Tensor up, up_bias, down, down_bias;       // inner,D   inner   D,inner   D
+    at::Tensor inner_gain, inner_shift;            // D
+  };
+  struct KeysAndValues {
+    at::Tensor keys, values;  // B,heads,K,d
+  };
+
+  bool wants_gradient() const;
+  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor in_heads(const at::Tensor& x) const;  // B,T,heads*d -> B,heads,T,d
+  at::Tensor distance_keys(int64_t index, int64_t keys, BaseState& state) const;
+  KeysAndValues project(const Layer& layer, const at::Tensor& hidden) const;
+  KeysAndValues extend(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+  KeysAndValues extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+  at::Tensor inner(const Layer& layer, const at::Tensor& x) const;
+  at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const;
+  void prepare(BaseState& state, int64_t tokens) const;
+
+  TransformerXlConfig config_;
+  AdaptiveEmbedding embedding_;
+  AdaptiveOutput output_;
+  std::vector<Layer> layers_;
+  NamedTensors parameters_;
+};
+
+}  // namespace fwl

@@ -1,0 +1,19 @@
+#include "base/weight_source.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/torch.h>
+
+namespace fwl {
+
+FreshWeights::FreshWeights(uint64_t seed, const at::TensorOptions& options)
+    : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), options_(options) {}
+
+// Drawn on the CPU in double, so that a seed means the same numbers on every device and at every precision.
+at::Tensor FreshWeights::tensor(const std::string&, at::IntArrayRef shape, Initial initial) {
+  const auto tensor = initial.deviation == 0
+                          ? at::full(shape, initial.mean, at::kDouble)
+                          : at::empty(shape, at::kDouble).normal_(initial.mean, initial.deviation, generator_);
+  return tensor.to(options_);
+}
+
+}  // namespace fwl

@@ -1,0 +1,33 @@
+#include "engine/blas.h"
+
+// Column-major, as BLAS has been since Fortran; exported by the engine's library.
+extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
+                       const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
+                       const float* beta, float* c, const int* ldc);
+
+namespace fwl {
+namespace {
+
+// A row-major product is the column-major product of the operands in the other order.
+void gemm(char order, const float* b, int64_t b_stride, const float* a, int64_t a_stride, float* out,
+          int64_t out_stride, int64_t n, int64_t m, int64_t k) {
+  const char plain = 'N';
+  const float one = 1, zero = 0;
+  const auto rows = static_cast<int>(n), columns = static_cast<int>(m), inner = static_cast<int>(k),
+             ldb = static_cast<int>(b_stride), lda = static_cast<int>(a_stride), ldc = static_cast<int>(out_stride);
+  sgemm_(&order, &plain, &rows, &columns, &inner, &one, b, &ldb, a, &lda, &zero, out, &ldc);
+}
+
+}  // namespace
+
+void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
+                            int64_t out_stride, int64_t m, int64_t n, int64_t k) {
+  gemm('T', b, b_stride, a, a_stride, out, out_stride, n, m, k);
+}
+
+void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out, int64_t out_stride,
+              int64_t m, int64_t n, int64_t k) {
+  gemm('N', b, b_stride, a, a_stride, out, out_stride, n, m, k);
+}
+
+}  // namespace fwl

@@ -1,0 +1,16 @@
+// One call of BLAS without a tensor around it, for kernels that multiply small blocks inside their own threads.
+#pragma once
+
+#include <cstdint>
+
+namespace fwl {
+
+// Row-major: out = a @ b^T.   a: m,k   b: n,k   out: m,n; the strides are those between rows.
+void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
+                            int64_t out_stride, int64_t m, int64_t n, int64_t k);
+
+// Row-major: out = a @ b.   a: m,k   b: k,n   out: m,n
+void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out, int64_t out_stride,
+              int64_t m, int64_t n, int64_t k);
+
+}  // namespace fwl

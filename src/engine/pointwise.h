@@ -1,0 +1,27 @@
+// Small operations between the products of a transformer: one pass over memory each where no gradients are wanted.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace fwl {
+
+// x / sqrt(mean(x^2) + epsilon) * gain, over the last dimension.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon);
+
+// silu(gate) * up
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
+
+// Which two numbers of a head make a pair that is turned: neighbours (as GGUF files of Llama models have it), or one
+// from each half (as Hugging Face has it).
+enum class RotaryPairs { neighbours, halves };
+
+// The angles of positions first … first + count - 1.
+struct RotaryAngles {
+  at::Tensor cosines, sines;  // count,d/2
+};
+RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count);  // frequencies: d/2, double
+
+// x: B,T,heads,d, contiguous. Where no gradients are wanted, x itself is turned.
+at::Tensor rotate_(at::Tensor x, const RotaryAngles& angles, RotaryPairs pairs);
+
+}  // namespace fwl

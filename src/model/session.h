@@ -1,0 +1,22 @@
+// Everything that a language model remembers of the texts it reads: one object that can be advanced, copied, saved.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "base/base_model.h"
+#include "fast/state.h"
+
+namespace fwl {
+
+struct Session {
+  BaseState base;
+  FastState fast;          // undefined without a fast weight layer
+  at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
+
+  int64_t sequences() const { return base.sequences; }
+  int64_t tokens_read() const { return base.tokens_read; }
+  Session clone() const;
+  size_t bytes() const;
+};
+
+}  // namespace fwl

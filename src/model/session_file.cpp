@@ -1,0 +1,96 @@
+// Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "engine/tensor_reader.h"
+#include "fast/state_file.h"
+#include "model/language_model.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+constexpr const char* format_name = "fwl-session-1";
+
+std::string memory_name(size_t index) {
+  return fmt::format("base.memory.{}", index);
+}
+
+std::string text_of(const TextMap& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? std::string() : found->second;
+}
+
+BaseState take_base(TensorReader& reader, const BaseModel& model) {
+  const auto numbers = reader.take_numbers("base.numbers", 5);
+  const int64_t most = int64_t{1} << 40;
+  for (const auto number : numbers)
+    if (number > most) fail(reader.path(), "counts of tokens", std::to_string(number), "the file is damaged");
+  auto state = model.new_state(numbers[0]);
+  state.tokens_read = numbers[1];
+  state.kept_tokens = numbers[2];
+  state.window_start = numbers[3];
+  if (state.sequences < 1 || state.window_start > state.tokens_read)
+    fail(reader.path(), "a text that goes on", "impossible positions", "the file is damaged");
+  state.memory.resize(static_cast<size_t>(std::min<int64_t>(numbers[4], 1 << 20)));
+  const auto shapes = model.memory_shapes(state);
+  if (shapes.size() != state.memory.size())
+    fail(reader.path(), fmt::format("{} tensors of memory", shapes.size()), std::to_string(state.memory.size()),
+         "a session of another model?");
+  const auto type = model.parameters().front().second.scalar_type();
+  for (size_t index = 0; index < shapes.size(); ++index)
+    state.memory[index] = reader.take_finite(memory_name(index), shapes[index], type);
+  if (shapes.empty()) state.memory = model.new_state(state.sequences).memory;
+  if (reader.has("base.recent")) {
+    const auto count = reader.take_number("base.recent_tokens");
+    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong);
+    if (count > 0 &&
+        (state.recent.min().item<int64_t>() < 0 || state.recent.max().item<int64_t>() >= model.vocabulary_size()))
+      fail(reader.path(), "tokens of the model's vocabulary", "others", "the file is damaged");
+  }
+  return state;
+}
+
+}  // namespace
+
+void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
+  const auto base = base_->trimmed(session.base);
+  TensorMap tensors;
+  size_t kept = 0;
+  for (const auto& tensor : base.memory)
+    if (tensor.defined()) tensors[memory_name(kept++)] = tensor;
+  tensors["base.numbers"] = numbers_tensor(
+      {base.sequences, base.tokens_read, base.kept_tokens, base.window_start, static_cast<int64_t>(kept)});
+  if (base.recent.defined()) {
+    tensors["base.recent"] = base.recent;
+    tensors["base.recent_tokens"] = numbers_tensor({base.recent.size(1)});
+  }
+  if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
+  if (session.fast.is_defined()) append_state(tensors, "fast.", session.fast);
+  save_tensors(tensors, path, {{"format", format_name}, {"architecture", base_->architecture()}, {"model", identity}});
+}
+
+Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
+  TensorReader reader(path, "a session");
+  const auto& metadata = reader.metadata();
+  if (text_of(metadata, "format") != format_name)
+    fail(path, fmt::format("a session ({})", format_name), "'" + text_of(metadata, "format") + "'",
+         "not a session file, or of another version");
+  if (text_of(metadata, "model") != identity)
+    fail(path, "a session of model " + identity, text_of(metadata, "model"), "made with another model or adapter");
+  Session session;
+  session.base = take_base(reader, *base_);
+  if (reader.has("last_hidden"))
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->width()},
+                                             base_->parameters().front().second.scalar_type());
+  if (layer_ && reader.has("fast.sequences")) {
+    session.fast = take_state(reader, "fast.", layer_->parameters().slow);
+    if (session.fast.sequences() != session.sequences())
+      fail(path, fmt::format("fast weights of {} texts", session.sequences()), std::to_string(session.fast.sequences()),
+           "the file is damaged");
+  }
+  reader.expect_nothing_else();
+  return session;
+}
+
+}  // namespace fwl

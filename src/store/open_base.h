@@ -1,0 +1,14 @@
+// Opens any published model as a base model: a GGUF file or a Hugging Face folder.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/base_model.h"
+#include "store/published_weights.h"
+
+namespace fwl {
+
+std::shared_ptr<BaseModel> open_base(const std::string& path, WeightFormat format = WeightFormat::packed);
+
+}  // namespace fwl

@@ -1,0 +1,52 @@
+// Weights of published models: GGUF files and Hugging Face folders, each tensor found by name and checked.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/weight_source.h"
+#include "files/gguf.h"
+#include "files/huggingface_folder.h"
+
+namespace fwl {
+
+// `packed` multiplies with the file's own blocks, mapped into memory: least memory, fastest generation. `fp32` unpacks
+// everything: fastest scoring of short segments, and what training needs.
+enum class WeightFormat { packed, fp32 };
+
+WeightFormat weight_format_from_name(const std::string& name);
+
+class GgufWeights : public WeightSource {
+ public:
+  // `file_name` gives a tensor's name in the file.
+  GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
+              std::function<std::string(const std::string&)> file_name);
+
+  bool has(const std::string& name) const override;
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override;
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) override;
+
+ private:
+  const GgufTensor& find(const std::string& name, at::IntArrayRef shape) const;
+
+  std::shared_ptr<const GgufFile> file_;
+  WeightFormat format_;
+  std::function<std::string(const std::string&)> file_name_;
+};
+
+class FolderWeights : public WeightSource {
+ public:
+  FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format);
+
+  bool has(const std::string& name) const override;
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override;
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) override;
+
+ private:
+  const TensorView& find(const std::string& name, at::IntArrayRef shape) const;
+
+  std::shared_ptr<const HuggingFaceFolder> folder_;
+  WeightFormat format_;
+};
+
+}  // namespace fwl
