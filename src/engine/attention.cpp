@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/attention_rows.h"
 #include "engine/blas.h"
+#include "engine/kernels.h"
 
 namespace fwl {
 namespace {
@@ -31,6 +31,11 @@ struct Shape {
   }
   int64_t past_key(int64_t query) const { return keys - tokens + query + 1; }
 };
+
+// A whole text, of which every position sees all before it.
+bool is_plain(const Shape& shape, VisibleKeys visible) {
+  return shape.tokens == shape.keys && visible.first(shape.position(shape.tokens - 1)) == 0;
+}
 
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
   return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
@@ -110,8 +115,7 @@ at::Tensor differentiable_attention(const at::Tensor& queries, const at::Tensor&
   const auto flat = [&](const at::Tensor& out) {
     return out.transpose(1, 2).reshape({shape.batch, out.size(2), shape.heads * shape.width});
   };
-  const bool sees_all = visible.first(shape.position(shape.tokens - 1)) == 0;
-  if (sees_all && shape.tokens == shape.keys && dropout == 0)
+  if (is_plain(shape, visible) && dropout == 0)
     return flat(at::scaled_dot_product_attention(queries, keys, values, {}, 0, true));
   constexpr int64_t block_queries = 128;
   const double scale = 1 / std::sqrt(static_cast<double>(shape.width));
@@ -137,7 +141,8 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
   const bool wants_gradient =
       at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
   const bool has_kernel = queries.is_cpu() && queries.scalar_type() == at::kFloat;
-  if (wants_gradient || !has_kernel)
+  constexpr int64_t long_text = 256;  // from here on the engine's own fused attention is the faster one
+  if (wants_gradient || !has_kernel || (is_plain(shape, visible) && shape.tokens >= long_text))
     return differentiable_attention(queries, keys, values, shape, visible, wants_gradient ? dropout : 0);
   return attention_in_blocks(queries, keys, values, shape, visible);
 }

@@ -1,10 +1,11 @@
 #include "engine/packed_dot.h"
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <vector>
 
-#include "engine/vector_math.h"
+#include "engine/kernels.h"
 #include "files/quantized.h"
 
 #if defined(__x86_64__)
@@ -14,17 +15,6 @@
 
 namespace fwl {
 namespace {
-
-FWL_FOR_EACH_CPU float dot(const float* __restrict__ a, const float* __restrict__ b, int64_t count) {
-  float sums[vector_lanes] = {};
-  int64_t index = 0;
-  for (; index + vector_lanes <= count; index += vector_lanes)
-    for (int lane = 0; lane < vector_lanes; ++lane) sums[lane] += a[index + lane] * b[index + lane];
-  float total = 0;
-  for (; index < count; ++index) total += a[index] * b[index];
-  for (const float sum : sums) total += sum;
-  return total;
-}
 
 #if defined(__x86_64__)
 

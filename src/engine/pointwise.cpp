@@ -3,9 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
-#include <cmath>
-
-#include "engine/vector_math.h"
+#include "engine/kernels.h"
 
 namespace fwl {
 namespace {
@@ -18,47 +16,6 @@ bool can_use_kernel(const at::Tensor& x, const at::Tensor& other) {
 // Few enough numbers for one thread: starting others would take longer.
 void for_each_row(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& action) {
   at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)), action);
-}
-
-FWL_FOR_EACH_CPU void rms_norm_row(const float* __restrict__ x, const float* __restrict__ gain, float epsilon,
-                                   int64_t count, float* __restrict__ out) {
-  float sums[vector_lanes] = {};
-  int64_t index = 0;
-  for (; index + vector_lanes <= count; index += vector_lanes)
-    for (int lane = 0; lane < vector_lanes; ++lane) sums[lane] += x[index + lane] * x[index + lane];
-  float total = 0;
-  for (; index < count; ++index) total += x[index] * x[index];
-  for (const float sum : sums) total += sum;
-  const float factor = 1 / std::sqrt(total / static_cast<float>(count) + epsilon);
-  for (index = 0; index < count; ++index) out[index] = x[index] * factor * gain[index];
-}
-
-FWL_FOR_EACH_CPU void swiglu_row(const float* __restrict__ gate, const float* __restrict__ up, int64_t count,
-                                 float* __restrict__ out) {
-  for (int64_t index = 0; index < count; ++index) {
-    // 1 / (1 + e^-g) from e^-|g|, which cannot overflow.
-    const float g = gate[index], small = exp_of_non_positive(g < 0 ? g : -g);
-    const float sigmoid = (g < 0 ? small : 1.0F) / (1.0F + small);
-    out[index] = g * sigmoid * up[index];
-  }
-}
-
-FWL_FOR_EACH_CPU void rotate_halves(float* __restrict__ x, const float* __restrict__ cosines,
-                                    const float* __restrict__ sines, int64_t half) {
-  for (int64_t index = 0; index < half; ++index) {
-    const float first = x[index], second = x[half + index];
-    x[index] = first * cosines[index] - second * sines[index];
-    x[half + index] = second * cosines[index] + first * sines[index];
-  }
-}
-
-FWL_FOR_EACH_CPU void rotate_neighbours(float* __restrict__ x, const float* __restrict__ cosines,
-                                        const float* __restrict__ sines, int64_t half) {
-  for (int64_t index = 0; index < half; ++index) {
-    const float first = x[2 * index], second = x[2 * index + 1];
-    x[2 * index] = first * cosines[index] - second * sines[index];
-    x[2 * index + 1] = second * cosines[index] + first * sines[index];
-  }
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/attention_rows.h"
 #include "engine/blas.h"
+#include "engine/kernels.h"
 
 namespace fwl {
 namespace {

@@ -4,81 +4,11 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
-#include "engine/vector_math.h"
+#include "engine/kernels.h"
 
 namespace fwl {
 namespace {
-
-// The kernels below work on a tile: some rows of a range of columns.
-FWL_FOR_EACH_CPU void raise_maxima(const float* __restrict__ tile, int64_t rows, int64_t stride,
-                                   const float* __restrict__ bias, float* __restrict__ maxima, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* values = tile + row * stride;
-    const float shift = bias ? bias[row] : 0.0F;
-    for (int64_t column = 0; column < columns; ++column) {
-      const float value = values[column] + shift;
-      maxima[column] = maxima[column] < value ? value : maxima[column];
-    }
-  }
-}
-
-FWL_FOR_EACH_CPU void exponentiate_and_sum(float* __restrict__ tile, int64_t rows, int64_t stride,
-                                           const float* __restrict__ bias, const float* __restrict__ maxima,
-                                           float* __restrict__ sums, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row) {
-    float* values = tile + row * stride;
-    const float shift = bias ? bias[row] : 0.0F;
-    for (int64_t column = 0; column < columns; ++column) {
-      const float value = exp_of_non_positive(values[column] + shift - maxima[column]);
-      values[column] = value;
-      sums[column] += value;
-    }
-  }
-}
-
-FWL_FOR_EACH_CPU void scale_columns(float* __restrict__ tile, int64_t rows, int64_t stride,
-                                    const float* __restrict__ factors, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) tile[row * stride + column] *= factors[column];
-}
-
-FWL_FOR_EACH_CPU void multiply_shifted(const float* __restrict__ p, float* __restrict__ q,
-                                       const float* __restrict__ shift, int64_t columns) {
-  for (int64_t column = 0; column < columns; ++column) q[column] = p[column] * (q[column] + shift[column]);
-}
-
-// One range of columns from top to bottom: every tile's exponentials are relative to the greatest logit seen so far,
-// which is remembered per tile, and put right in a second pass.
-void softmax_of_columns(float* data, int64_t rows, int64_t stride, const float* bias, float* log_sum, int64_t columns) {
-  constexpr int64_t tile_rows = 256;  // of single-precision sums; the tiles' sums are added up in double
-  const auto width = static_cast<size_t>(columns);
-  std::vector<float> maxima(width, -INFINITY), tile_maxima, sums(width);
-  std::vector<double> totals(width, 0.0);
-  for (int64_t first = 0; first < rows; first += tile_rows) {
-    const int64_t count = std::min(tile_rows, rows - first);
-    const float* tile_bias = bias ? bias + first : nullptr;
-    const auto before = maxima;
-    raise_maxima(data + first * stride, count, stride, tile_bias, maxima.data(), columns);
-    std::fill(sums.begin(), sums.end(), 0.0F);
-    exponentiate_and_sum(data + first * stride, count, stride, tile_bias, maxima.data(), sums.data(), columns);
-    for (size_t column = 0; column < width; ++column)
-      totals[column] = totals[column] * std::exp(static_cast<double>(before[column] - maxima[column])) + sums[column];
-    tile_maxima.insert(tile_maxima.end(), maxima.begin(), maxima.end());
-  }
-  for (int64_t first = 0, offset = 0; first < rows; first += tile_rows, offset += columns) {
-    for (int64_t column = 0; column < columns; ++column)
-      sums[static_cast<size_t>(column)] =
-          static_cast<float>(std::exp(static_cast<double>(tile_maxima[static_cast<size_t>(offset + column)] -
-                                                          maxima[static_cast<size_t>(column)])) /
-                             totals[static_cast<size_t>(column)]);
-    scale_columns(data + first * stride, std::min(tile_rows, rows - first), stride, sums.data(), columns);
-  }
-  for (size_t column = 0; column < width; ++column)
-    log_sum[column] = static_cast<float>(maxima[column] + std::log(totals[column]));
-}
 
 bool is_fast_case(const at::Tensor& block) {
   return block.is_cpu() && block.scalar_type() == at::kFloat;
@@ -122,7 +52,7 @@ void multiply_shifted_columns_(at::Tensor& q, const at::Tensor& probabilities, c
   at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, columns)),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t row = begin; row < end; ++row)
-                       multiply_shifted(p + row * columns, data + row * columns, shift_data, columns);
+                       multiply_shifted_row(p + row * columns, data + row * columns, shift_data, columns);
                    });
 }
 
