@@ -26,7 +26,7 @@ def test_a_state_of_another_layer_or_a_damaged_file_is_refused(tmp_path):
     case, other = make_case(1), make_case(1, layer_width=8)
     path = tmp_path / "state.safetensors"
     case.layer(case.hidden, case.targets, case.head).state.save(str(path))
-    with pytest.raises(fwl.UserError, match="open.U: expected .*another layer"):
+    with pytest.raises(fwl.UserError, match="open.U: expected .*another model"):
         other.layer.load_state(path)
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(fwl.UserError):
