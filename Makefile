@@ -16,6 +16,9 @@ help:  ## list the commands
 .venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py lint
 
+.venv/.bench-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py bench
+
 $(BUILD)/build.ninja: .venv/.build-ready CMakePresets.json
 	@cmake --preset $(PRESET) --log-level=WARNING
 
@@ -29,7 +32,7 @@ test: build  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
 	@$(PYTHON) -m pytest -q tests/python
 
-bench: build  ## speed against the peers, in one run
+bench: build .venv/.bench-ready  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py
 
 fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPUTS=n)

@@ -1,6 +1,6 @@
 """Installs what fwl needs, as listed in dependencies.toml: system packages, then .venv with the Python packages.
 
-Usage: python3 scripts/setup.py [build|lint]     (standard library only; safe to repeat)
+Usage: python3 scripts/setup.py [build|lint|bench]     (standard library only; safe to repeat)
 """
 
 import os
@@ -69,11 +69,13 @@ def main():
         stop(f"expected Python 3.11 or newer, got {sys.version.split()[0]}")
     (ROOT / "build").mkdir(exist_ok=True)
     dependencies = tomllib.loads((ROOT / "dependencies.toml").read_text())
-    if group not in dependencies["system"]:
-        stop(f"expected one of {', '.join(dependencies['system'])}, got {group}")
-    install_system(list(dependencies["system"][group]))
-    if group == "build":
-        install_python({**dependencies["python"]["build"], **dependencies["python"]["test"]})
+    system, python = dependencies["system"], dependencies["python"]
+    groups = {"build": {**python["build"], **python["test"]}, "lint": {}, "bench": python["bench"]}
+    if group not in groups:
+        stop(f"expected one of {', '.join(groups)}, got {group}")
+    install_system(list(system.get(group, {})))
+    if groups[group]:
+        install_python(groups[group])
     (VENV / f".{group}-ready").touch()
 
 
