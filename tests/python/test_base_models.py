@@ -26,7 +26,8 @@ def case_folders(name, tmp_path):
     if importlib.util.find_spec("transformers"):
         import transformers
 
-        if make_goldens.CASES[name][0] != "xl" or hasattr(transformers, "TransfoXLLMHeadModel"):
+        # Later releases keep Transformer-XL among deprecated models, where it no longer runs.
+        if make_goldens.CASES[name][0] != "xl" or transformers.__version__ == "4.35.2":
             make_goldens.make_case(name, tmp_path / name, seed=1)
             folders.append(tmp_path / name)
     return folders
