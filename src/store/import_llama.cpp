@@ -40,8 +40,7 @@ std::string gguf_name(const std::string& name) {
   const auto first_dot = rest.find('.'), last_dot = rest.rfind('.');
   const auto part = rest.substr(first_dot + 1, last_dot - first_dot - 1);
   for (const auto& [published, in_file] : layer_names)
-    if (part == published)
-      return fmt::format("blk.{}.{}{}", rest.substr(0, first_dot), in_file, rest.substr(last_dot));
+    if (part == published) return fmt::format("blk.{}.{}{}", rest.substr(0, first_dot), in_file, rest.substr(last_dot));
   TORCH_CHECK(false, "no GGUF name for ", name);
 }
 
