@@ -50,7 +50,7 @@ build/lint/build.ninja: .venv/.build-ready CMakePresets.json
 lint: .venv/.lint-ready build/lint/build.ninja  ## layout and static analysis
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format --dry-run --Werror
 	@git ls-files -co --exclude-standard 'src/*.cpp' 'cli/*.cpp' \
-	  | xargs -P 2 -n 4 clang-tidy -p build/lint --quiet --extra-arg=-Wno-unknown-warning-option
+	  | xargs -P 2 -n 4 clang-tidy -p build/lint --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-fno-openmp
 
 clean:  ## remove what was built (.venv and downloaded data stay)
 	@rm -rf build python/fwl/*.so

@@ -16,8 +16,8 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
   const int64_t width = config_.words.width, all_heads = config_.heads * config_.head_width;
   ParameterList list(source, parameters_);
   embedding_ = AdaptiveEmbedding(config_.words, list);
-  const auto normal = Initial::normal(0.02), one = Initial::normal(0.02), zero = Initial::constant(0);
-  const auto gain_start = Initial{1, one.deviation};
+  const auto normal = Initial::normal(0.02), zero = Initial::constant(0);
+  const Initial gain_start{1, 0.02};
   at::Tensor shared_content, shared_position;
   const std::vector<int64_t> bias_shape = {config_.heads, config_.head_width};
   if (!config_.has_biases_per_layer) {

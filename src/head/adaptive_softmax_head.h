@@ -2,6 +2,8 @@
 // form).
 #pragma once
 
+#include <ATen/ATen.h>
+
 #include "head/head.h"
 
 namespace fwl {

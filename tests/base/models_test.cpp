@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/sparse_local.h"
+#include "base/transformer_xl.h"
+#include "engine/attention.h"
+#include "engine/relative_attention.h"
+#include "support/error.h"
+#include "support/fields.h"
+
+namespace fwl {
+namespace {
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+std::string config_path(const std::string& name) {
+  return std::string(FWL_SOURCE_DIR) + "/config/" + name;
+}
+
+int64_t count_parameters(const BaseModel& model) {
+  int64_t count = 0;
+  for (const auto& [name, tensor] : model.parameters()) count += tensor.numel();
+  return count;
+}
+
+TEST(SparseLocal, IsMadeFromAConfigFile) {
+  SparseLocalConfig config;
+  Fields fields;
+  add_fields(fields, config);
+  fields.load_toml(config_path("sparse-small.toml"));
+  config.vocabulary_size = 256;
+  FreshWeights weights(1);
+  const SparseLocal model(config, weights);
+  // Per layer 12 D^2 + 9 D, the embedding, the last norm and the head's bias.
+  EXPECT_EQ(count_parameters(model), 4 * (12 * 192 * 192 + 9 * 192) + 256 * 192 + 2 * 192 + 256);
+  auto state = model.new_state(1);
+  const at::NoGradGuard no_grad;
+  EXPECT_EQ(model.read(at::zeros({1, 300}, at::kLong), state).sizes(), at::IntArrayRef({1, 300, 192}));
+  EXPECT_EQ(state.tokens_read, 300);
+  fields.load_toml(config_path("sparse-paper.toml"));
+  EXPECT_EQ(config.layers, 12);
+  EXPECT_EQ(config.width, 768);
+}
+
+TEST(SparseLocal, RefusesHeadsThatDoNotFit) {
+  SparseLocalConfig config;
+  config.vocabulary_size = 10;
+  config.width = 30;
+  config.heads = 4;
+  FreshWeights weights(1);
+  EXPECT_THROW(SparseLocal(config, weights), UserError);
+}
+
+TEST(FreshWeights, AreTheSameForTheSameSeed) {
+  FreshWeights one(7), same(7), other(8);
+  const auto tensor = one.tensor("a", {50, 50}, Initial::normal(2));
+  EXPECT_TRUE(at::equal(tensor, same.tensor("a", {50, 50}, Initial::normal(2))));
+  EXPECT_FALSE(at::equal(tensor, other.tensor("a", {50, 50}, Initial::normal(2))));
+  EXPECT_NEAR(tensor.std().item<double>(), 2, 0.1);
+}
+
+TEST(CausalAttention, KernelEqualsTheDifferentiableForm) {
+  torch::manual_seed(1);
+  for (const auto visible : {VisibleKeys::all(), VisibleKeys::sliding(7), VisibleKeys::blocks(6)})
+    for (const int64_t tokens : {1, 5, 64, 131}) {
+      const auto queries = at::randn({2, 4, tokens, 8}), keys = at::randn({2, 2, tokens + 9, 8}),
+                 values = at::randn({2, 2, tokens + 9, 8});
+      const auto kernel = causal_attention(queries, keys, values, 3, visible);
+      const auto exact =
+          causal_attention(queries.to(at::kDouble), keys.to(at::kDouble), values.to(at::kDouble), 3, visible);
+      EXPECT_LT(largest_difference(kernel.to(at::kDouble), exact), 1e-5) << tokens;
+    }
+}
+
+TEST(RelativeAttention, KernelEqualsTheDifferentiableForm) {
+  torch::manual_seed(2);
+  for (const int64_t seen : {0, 1, 6, 100})
+    for (const int64_t tokens : {1, 5, 64, 131}) {
+      const auto queries = at::randn({2, 3, tokens, 8}), keys = at::randn({2, 3, tokens + 9, 8}),
+                 values = at::randn({2, 3, tokens + 9, 8}), distances = at::randn({3, tokens + 9, 8});
+      const RelativeBiases biases{at::randn({3, 8}), at::randn({3, 8})};
+      const auto wide = [](const at::Tensor& tensor) { return tensor.to(at::kDouble); };
+      const auto kernel = relative_attention(queries, keys, values, distances, biases, seen);
+      const auto exact = relative_attention(wide(queries), wide(keys), wide(values), wide(distances),
+                                            {wide(biases.content), wide(biases.position)}, seen);
+      EXPECT_LT(largest_difference(wide(kernel), exact), 1e-5) << seen << " " << tokens;
+    }
+}
+
+TEST(BaseState, IsCopiedOnlyOnPurpose) {
+  static_assert(!std::is_copy_constructible_v<BaseState> && std::is_move_constructible_v<BaseState>);
+  SparseLocalConfig config;
+  config.vocabulary_size = 20;
+  config.layers = 1;
+  config.width = 8;
+  config.heads = 2;
+  config.inner_width = 8;
+  FreshWeights weights(1);
+  const SparseLocal model(config, weights);
+  const at::NoGradGuard no_grad;
+  auto state = model.new_state(1);
+  model.read(at::arange(1, 4, at::kLong).unsqueeze(0), state);
+  auto copy = state.clone();
+  const auto token = at::full({1, 1}, 4, at::kLong);
+  const auto expected = model.read(token, copy);
+  model.read(at::full({1, 3}, 9, at::kLong), copy);  // does not reach the original
+  EXPECT_TRUE(at::equal(model.read(token, state), expected));
+}
+
+}  // namespace
+}  // namespace fwl
