@@ -37,10 +37,6 @@ bool is_plain(const Shape& shape, VisibleKeys visible) {
   return shape.tokens == shape.keys && visible.first(shape.position(shape.tokens - 1)) == 0;
 }
 
-at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
-  return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
-}
-
 // One block of queries of one head: scores by a product, softmax row by row, values by a product.
 void attend(const float* queries, int64_t query_stride, const float* keys, int64_t key_stride, const float* values,
             int64_t value_stride, float* out, int64_t out_stride, int64_t first, int64_t count, const Shape& shape,

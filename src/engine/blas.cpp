@@ -1,5 +1,7 @@
 #include "engine/blas.h"
 
+#include <ATen/ATen.h>
+
 // Column-major, as BLAS has been since Fortran; exported by the engine's library.
 extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
                        const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
@@ -19,6 +21,10 @@ void gemm(char order, const float* b, int64_t b_stride, const float* a, int64_t 
 }
 
 }  // namespace
+
+at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
+  return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+}
 
 void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
                             int64_t out_stride, int64_t m, int64_t n, int64_t k) {

@@ -1,9 +1,14 @@
 // One call of BLAS without a tensor around it, for kernels that multiply small blocks inside their own threads.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 
 namespace fwl {
+
+// What the calls below need: the numbers of a row lie side by side.
+at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 // Row-major: out = a @ b^T.   a: m,k   b: n,k   out: m,n; the strides are those between rows.
 void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,

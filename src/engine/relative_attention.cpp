@@ -12,7 +12,7 @@
 namespace fwl {
 namespace {
 
-struct Head {
+struct HeadPointers {
   const float *content_queries, *position_queries, *keys, *values, *distances;
   int64_t query_stride, key_stride, value_stride, distance_stride;
   float* out;
@@ -34,7 +34,7 @@ struct Scratch {
 
 // One block of queries. Row i of the distance scores, moved by T - 1 - i, lies under the keys: key j is at distance
 // K - T + i - j, which is entry j + T - 1 - i of the list.
-void attend(const Head& head, const Sizes& sizes, int64_t first, int64_t count, Scratch& scratch) {
+void attend(const HeadPointers& head, const Sizes& sizes, int64_t first, int64_t count, Scratch& scratch) {
   const int64_t low = sizes.first_key(first), seen = sizes.past_key(first + count - 1) - low;
   const int64_t first_distance = low + sizes.tokens - first - count, distances = seen + count - 1;
   const int64_t known = std::min(distances, sizes.keys - first_distance);  // the rest is under keys nobody sees
@@ -63,10 +63,6 @@ void attend(const Head& head, const Sizes& sizes, int64_t first, int64_t count, 
       head.out[(first + row) * head.out_stride + column] *= scratch.factors[static_cast<size_t>(row)];
 }
 
-at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
-  return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
-}
-
 at::Tensor attention_in_blocks(const at::Tensor& queries, const at::Tensor& given_keys, const at::Tensor& given_values,
                                const at::Tensor& given_distances, const RelativeBiases& biases, const Sizes& sizes) {
   const auto keys = with_contiguous_rows(given_keys), values = with_contiguous_rows(given_values),
@@ -85,17 +81,17 @@ at::Tensor attention_in_blocks(const at::Tensor& queries, const at::Tensor& give
     Scratch scratch;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t head = task / blocks % heads, b = task / blocks / heads, first = task % blocks * block_queries;
-      const Head pointers{row_of(content, b, head),
-                          row_of(position, b, head),
-                          row_of(keys, b, head),
-                          row_of(values, b, head),
-                          distances.const_data_ptr<float>() + head * distances.stride(0),
-                          content.stride(2),
-                          keys.stride(2),
-                          values.stride(2),
-                          distances.stride(1),
-                          out_data + b * out.stride(0) + head * sizes.width,
-                          out.stride(1)};
+      const HeadPointers pointers{row_of(content, b, head),
+                                  row_of(position, b, head),
+                                  row_of(keys, b, head),
+                                  row_of(values, b, head),
+                                  distances.const_data_ptr<float>() + head * distances.stride(0),
+                                  content.stride(2),
+                                  keys.stride(2),
+                                  values.stride(2),
+                                  distances.stride(1),
+                                  out_data + b * out.stride(0) + head * sizes.width,
+                                  out.stride(1)};
       attend(pointers, sizes, first, std::min(block_queries, sizes.tokens - first), scratch);
     }
   });
