@@ -9,5 +9,6 @@ Command get_command();
 Command tokenize_command();
 Command vocabulary_command();
 Command inspect_command();
+Command train_command();
 
 }  // namespace fwl

@@ -93,8 +93,9 @@ void bind_language_model(py::module_& module) {
       .def_readonly("fast", &Session::fast);
   py::class_<LanguageModel>(module, "LanguageModel")
       .def(py::init([](std::shared_ptr<BaseModel> base, const FastWeightLayer* layer) {
-             return LanguageModel(std::move(base), layer ? std::make_shared<FastWeightLayer>(*layer) : nullptr,
-                                  nullptr);
+             Adapter adapter;
+             if (layer) adapter.layer = std::make_shared<FastWeightLayer>(*layer);
+             return LanguageModel(std::move(base), std::move(adapter));
            }),
            arg("base"), arg("layer") = nullptr)
       .def("new_session", &LanguageModel::new_session, arg("sequences") = 1)

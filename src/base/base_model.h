@@ -53,6 +53,9 @@ class BaseModel {
   virtual BaseState trimmed(const BaseState& state) const = 0;
   virtual std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const = 0;
 
+  // Products per token besides those with the parameters, for segments of T tokens: scores and what they weigh.
+  virtual double attention_flops(int64_t segment_tokens) const = 0;
+
   // Reads tokens (B,T) and moves the state past them. -> B,T,D, ready for the head
   at::Tensor read(const at::Tensor& tokens, BaseState& state) const;
 

@@ -42,6 +42,15 @@ std::vector<std::vector<int64_t>> CachedModel::memory_shapes(const BaseState& st
                                            {state.sequences, key_heads_, state.kept_tokens, head_width_});
 }
 
+double CachedModel::attention_flops(int64_t segment_tokens) const {
+  const auto visible = visible_keys();
+  double keys = 0;  // that a position sees, on average
+  for (int64_t position = 0; position < segment_tokens; ++position)
+    keys += static_cast<double>(position + 1 - visible.first(position));
+  keys /= static_cast<double>(std::max<int64_t>(1, segment_tokens));
+  return 4 * keys * static_cast<double>(layers_ * heads_ * head_width_);
+}
+
 void CachedModel::set_context(const ContextOptions& context) {
   if (context.context_tokens < 0) fail("context", "a number of tokens", std::to_string(context.context_tokens));
   context_ = context;
@@ -59,9 +68,10 @@ at::Tensor CachedModel::read_checked(const at::Tensor& tokens, BaseState& state)
   if (is_bounded && context_.long_text == LongText::refuse && state.tokens_read + total > context_.context_tokens)
     fail(architecture() + " model", fmt::format("at most {} tokens of context", context_.context_tokens),
          std::to_string(state.tokens_read + total), "read long texts with a window that slides or restarts");
+  const int64_t most = at::GradMode::is_enabled() ? total : segment_tokens;  // what is cut off gets no gradient
   std::vector<at::Tensor> parts;
   for (int64_t start = 0; start < total;) {
-    int64_t count = std::min(segment_tokens, total - start);
+    int64_t count = std::min(most, total - start);
     if (is_bounded) {
       if (state.tokens_read - state.window_start == context_.context_tokens) restart_window(state);
       count = std::min(count, context_.context_tokens - (state.tokens_read - state.window_start));

@@ -23,12 +23,14 @@ class CachedModel : public BaseModel {
   BaseState trimmed(const BaseState& state) const override;
   std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const override;
 
+  double attention_flops(int64_t segment_tokens) const override;
+
   const ContextOptions& context() const { return context_; }
   virtual void set_context(const ContextOptions& context);  // at most the model's own length
 
  protected:
-  CachedModel(int64_t layers, int64_t key_heads, int64_t head_width)
-      : layers_(layers), key_heads_(key_heads), head_width_(head_width) {}
+  CachedModel(int64_t layers, int64_t heads, int64_t key_heads, int64_t head_width)
+      : layers_(layers), heads_(heads), key_heads_(key_heads), head_width_(head_width) {}
 
   at::Tensor read_checked(const at::Tensor& tokens, BaseState& state) const override;
 
@@ -47,7 +49,7 @@ class CachedModel : public BaseModel {
   void drop_unseen_keys(BaseState& state, int64_t new_tokens) const;
   void make_room(BaseState& state, int64_t new_tokens, at::Tensor& cache, const at::Tensor& like) const;
 
-  int64_t layers_, key_heads_, head_width_;
+  int64_t layers_, heads_, key_heads_, head_width_;
   ContextOptions context_;
 };
 

@@ -13,7 +13,7 @@
 namespace fwl {
 
 Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
-    : CachedModel(config.layers, config.heads, config.width / config.heads), config_(config) {
+    : CachedModel(config.layers, config.heads, config.heads, config.width / config.heads), config_(config) {
   const int64_t width = config_.width;
   if (width % config_.heads != 0)
     fail("gpt2 model", "heads of equal width", fmt::format("width {}, {} heads", width, config_.heads));

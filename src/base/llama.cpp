@@ -10,7 +10,7 @@
 namespace fwl {
 
 Llama::Llama(LlamaConfig config, WeightSource& source)
-    : CachedModel(config.layers, config.key_heads, config.head_width), config_(std::move(config)) {
+    : CachedModel(config.layers, config.heads, config.key_heads, config.head_width), config_(std::move(config)) {
   const int64_t width = config_.width, query_width = config_.heads * config_.head_width,
                 key_width = config_.key_heads * config_.head_width;
   if (config_.heads % config_.key_heads != 0)

@@ -9,7 +9,6 @@
 #include "engine/products.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
-#include "support/fields.h"
 
 namespace fwl {
 
@@ -21,19 +20,8 @@ void SparseLocalConfig::check(const std::string& where) const {
          fmt::format("{}, {}, {}", vocabulary_size, layers, block_tokens));
 }
 
-void add_fields(Fields& fields, SparseLocalConfig& config) {
-  fields.add("model.layers", config.layers, "transformer layers").range(1, 1000);
-  fields.add("model.width", config.width, "width of the hidden states").range(2, 65536);
-  fields.add("model.heads", config.heads, "attention heads").range(1, 1024);
-  fields.add("model.inner_width", config.inner_width, "width between the two maps of a layer").range(1, 1 << 20);
-  fields.add("model.block_tokens", config.block_tokens, "positions see their own block and the one before")
-      .range(1, 1 << 20);
-  fields.add("model.dropout", config.dropout, "share of activations dropped in training").range(0, 0.99);
-  fields.add("model.is_tied", config.is_tied, "the head's weight is the embedding");
-}
-
 SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
-    : CachedModel(config.layers, config.heads, config.width / config.heads), config_(config) {
+    : CachedModel(config.layers, config.heads, config.heads, config.width / config.heads), config_(config) {
   config_.check("sparse-local model");
   const int64_t width = config_.width, head_width = width / config_.heads;
   const auto half = at::arange(head_width / 2, at::kDouble);

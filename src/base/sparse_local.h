@@ -8,8 +8,6 @@
 
 namespace fwl {
 
-class Fields;
-
 struct SparseLocalConfig {
   int64_t vocabulary_size = 0;
   int64_t layers = 12, width = 768, heads = 12, inner_width = 3072;
@@ -20,9 +18,6 @@ struct SparseLocalConfig {
 
   void check(const std::string& where) const;
 };
-
-// Adds the fields that a config file may set, under names like "model.layers".
-void add_fields(Fields& fields, SparseLocalConfig& config);
 
 class SparseLocal : public CachedModel {
  public:

@@ -17,7 +17,7 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
   ParameterList list(source, parameters_);
   embedding_ = AdaptiveEmbedding(config_.words, list);
   const auto normal = Initial::normal(0.02), zero = Initial::constant(0);
-  const Initial gain_start{1, 0.02};
+  const Initial gain_start{1, 0.02, {}};
   at::Tensor shared_content, shared_position;
   const std::vector<int64_t> bias_shape = {config_.heads, config_.head_width};
   if (!config_.has_biases_per_layer) {
@@ -68,10 +68,23 @@ BaseState TransformerXl::trimmed(const BaseState& state) const {
 std::vector<std::vector<int64_t>> TransformerXl::memory_shapes(const BaseState& state) const {
   if (state.memory.empty()) return {};
   const int64_t memory = config_.memory_tokens;
+  if (state.kept_tokens != memory)
+    fail("transformer-xl state", fmt::format("a memory of {} tokens", memory), std::to_string(state.kept_tokens),
+         "the file is damaged, or was made with another length of memory");
   if (state.memory.size() == layers_.size())
     return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, width()});
   return std::vector<std::vector<int64_t>>(2 * layers_.size(),
                                            {state.sequences, config_.heads, memory, config_.head_width});
+}
+
+// Scores by content, by distance, and what they weigh; keys and values of the memory are projected again in training.
+double TransformerXl::attention_flops(int64_t segment_tokens) const {
+  const auto segment = static_cast<double>(std::max<int64_t>(1, segment_tokens));
+  const auto memory = static_cast<double>(config_.memory_tokens);
+  const auto width_of_heads = static_cast<double>(config_.heads * config_.head_width);
+  const double keys = config_.is_same_length ? memory : memory + segment / 2;
+  const double again = wants_gradient() ? memory / segment * 4 * width_of_heads * static_cast<double>(width()) : 0;
+  return static_cast<double>(config_.layers) * (6 * keys * width_of_heads + again);
 }
 
 void TransformerXl::set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length) {

@@ -37,6 +37,8 @@ class TransformerXl : public BaseModel {
   BaseState trimmed(const BaseState& state) const override;
   std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const override;
 
+  double attention_flops(int64_t segment_tokens) const override;
+
   const TransformerXlConfig& config() const { return config_; }
   void set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length);
 

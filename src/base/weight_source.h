@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/matrix.h"
 
@@ -13,9 +15,11 @@ namespace fwl {
 // How a fresh tensor starts; files ignore it.
 struct Initial {
   double mean = 0, deviation = 0;
+  std::vector<double> values = {};  // where each number of a vector starts on its own
 
-  static Initial constant(double value) { return {value, 0}; }
-  static Initial normal(double deviation) { return {0, deviation}; }
+  static Initial constant(double value) { return {value, 0, {}}; }
+  static Initial normal(double deviation) { return {0, deviation, {}}; }
+  static Initial vector(std::vector<double> values) { return {0, 0, std::move(values)}; }
 };
 
 class WeightSource {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "support/cpu.h"
+
 namespace fwl {
 namespace {
 
@@ -59,10 +61,12 @@ double seconds_per_product(const std::function<void()>& multiply) {
   return best;
 }
 
+// Asks the CPU before it measures: without units for bf16 MKL emulates them, and a noisy moment must not choose that.
 bool measure_bf16_gemm() {
-  if (!mkl_bf16_gemm()) return false;
+  const auto& cpu = cpu_features();
+  if (!mkl_bf16_gemm() || !(cpu.avx512_bf16 || (cpu.amx_bf16 && !cpu.is_amx_broken))) return false;
   const at::NoGradGuard no_grad;
-  constexpr int64_t probe_size = 256;  // emulated bf16 can be a hundred times slower: keep the probe small
+  constexpr int64_t probe_size = 512;
   const auto a = at::rand({probe_size, probe_size}), b = at::rand({probe_size, probe_size});
   auto out = at::empty({probe_size, probe_size});
   const double exact = seconds_per_product([&] { at::mm_out(out, a, b); });

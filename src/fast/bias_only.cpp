@@ -111,11 +111,11 @@ class BiasOnlySequence : public torch::autograd::Function<BiasOnlySequence> {
   }
 };
 
-struct Losses {
+struct BiasLosses {
   at::Tensor slow, fast, end;
 };
 
-Losses read_sequence(const Sequence& sequence, const HeadOptions& options) {
+BiasLosses read_sequence(const Sequence& sequence, const HeadOptions& options) {
   // A block holds about eight tensors of the size of its logits.
   HeadOptions smaller = options;
   smaller.block_bytes /= 8;
@@ -127,7 +127,7 @@ Losses read_sequence(const Sequence& sequence, const HeadOptions& options) {
 }
 
 // Adds one sequence's losses under every cluster of the head; `sums` holds the running sums, one per cluster.
-Losses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor, const Head& head,
+BiasLosses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor, const Head& head,
                      const at::Tensor& step, std::vector<at::Tensor>& sums) {
   if (const auto* full = dynamic_cast<const SoftmaxHead*>(&head)) {
     const auto losses =
@@ -136,7 +136,7 @@ Losses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const 
     return losses;
   }
   const auto& adaptive = dynamic_cast<const AdaptiveSoftmaxHead&>(head);
-  Losses total;
+  BiasLosses total;
   adaptive.for_each_cluster(
       targets, [&](int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
         const auto some_hidden = rows.defined() ? hidden.index_select(0, rows) : hidden;
@@ -157,18 +157,45 @@ Losses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const 
 }
 
 std::vector<at::Tensor> fresh_state(const at::Tensor& hidden, const Head& head) {
-  std::vector<int64_t> words = {head.vocabulary_size()};
-  if (const auto* adaptive = dynamic_cast<const AdaptiveSoftmaxHead*>(&head)) {
-    words = {adaptive->joined_head().weight.size(0)};
-    for (int64_t index = 1; index < adaptive->cluster_count(); ++index)
-      words.push_back(adaptive->cluster(index).weight.size(0));
-  }
   std::vector<at::Tensor> state;
-  for (const auto count : words) state.push_back(at::zeros({hidden.size(0), count}, hidden.options()));
+  for (const auto words : bias_only_words(head)) state.push_back(at::zeros({hidden.size(0), words}, hidden.options()));
   return state;
 }
 
+at::Tensor moved_bias(const at::Tensor& bias, const at::Tensor& move) {
+  return bias.defined() ? bias - move : -move;
+}
+
 }  // namespace
+
+std::vector<int64_t> bias_only_words(const Head& head) {
+  const auto* adaptive = dynamic_cast<const AdaptiveSoftmaxHead*>(&head);
+  if (!adaptive) return {head.vocabulary_size()};
+  std::vector<int64_t> words = {adaptive->joined_head().weight.size(0)};
+  for (int64_t index = 1; index < adaptive->cluster_count(); ++index)
+    words.push_back(adaptive->cluster(index).weight.size(0));
+  return words;
+}
+
+std::shared_ptr<const Head> moved_head(const Head& head, const at::Tensor& log_step,
+                                       const std::vector<at::Tensor>& sums) {
+  const auto step = log_step.exp();
+  if (const auto* full = dynamic_cast<const SoftmaxHead*>(&head))
+    return std::make_shared<SoftmaxHead>(full->weight(), moved_bias(full->bias(), sums[0] * step), full->options());
+  const auto& adaptive = dynamic_cast<const AdaptiveSoftmaxHead&>(head);
+  const auto joined = adaptive.joined_head();
+  const auto joined_bias = moved_bias(joined.bias, sums[0] * step);
+  const int64_t words = adaptive.cluster(0).weight.size(0), tails = adaptive.cluster_count() - 1;
+  std::vector<SoftmaxCluster> clusters;
+  for (int64_t index = 0; index <= tails; ++index) {
+    auto cluster = adaptive.cluster(index);
+    cluster.bias = index == 0 ? joined_bias.narrow(0, 0, words)
+                              : moved_bias(cluster.bias, sums[static_cast<size_t>(index)] * step);
+    clusters.push_back(std::move(cluster));
+  }
+  return std::make_shared<AdaptiveSoftmaxHead>(std::move(clusters), joined.weight.narrow(0, words, tails),
+                                               joined_bias.narrow(0, words, tails), adaptive.options());
+}
 
 BiasOnlyOutput bias_only(const at::Tensor& hidden, const at::Tensor& targets, const Head& head,
                          const at::Tensor& log_step, const at::Tensor& token_weights,

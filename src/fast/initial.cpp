@@ -13,37 +13,49 @@ namespace {
 constexpr double matrix_step_times_key_norm = 3e-3;
 constexpr double bias_step_inside = 1e-5, bias_step_outside = 1e-3;
 
-at::Tensor log_steps(double input_key_norm, double hidden_key_norm, const at::TensorOptions& options) {
+std::vector<double> log_steps(double input_key_norm, double hidden_key_norm) {
   const double U = matrix_step_times_key_norm / input_key_norm, W = matrix_step_times_key_norm / hidden_key_norm;
-  const std::vector<double> values = {U, bias_step_inside, W, bias_step_outside, bias_step_outside, bias_step_outside};
-  return at::tensor(values, at::kDouble).log().to(options.dtype()).to(options.device());
+  std::vector<double> values = {U, bias_step_inside, W, bias_step_outside, bias_step_outside, bias_step_outside};
+  for (auto& value : values) value = std::log(value);
+  return values;
 }
 
 }  // namespace
 
-LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
-                                   const at::TensorOptions& options) {
+LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source) {
+  const auto [width, layer_width, output_width, is_residual, decay] = shape;
   if (width <= 0 || layer_width <= 0 || output_width <= 0)
     fail("FastWeightLayer", "widths > 0", c10::str(width, ", ", layer_width, ", ", output_width));
+  const auto zero = Initial::constant(0);
+  const auto fan_in = [](int64_t inputs) { return Initial::normal(1 / std::sqrt(static_cast<double>(inputs))); };
   LayerParameters parameters;
   auto& slow = parameters.slow;
-  slow.U = at::randn({width, layer_width}, options) / std::sqrt(static_cast<double>(width));
-  slow.a = at::zeros({layer_width}, options);
-  slow.W = is_residual ? at::zeros({layer_width, output_width}, options)
-                       : at::randn({layer_width, output_width}, options) / std::sqrt(static_cast<double>(layer_width));
-  slow.b = at::zeros({output_width}, options);
-  slow.gain = at::ones({output_width}, options);
-  slow.shift = at::zeros({output_width}, options);
+  slow.U = source.tensor("fast.U", {width, layer_width}, fan_in(width));
+  slow.a = source.tensor("fast.a", {layer_width}, zero);
+  slow.W = source.tensor("fast.W", {layer_width, output_width}, is_residual ? zero : fan_in(layer_width));
+  slow.b = source.tensor("fast.b", {output_width}, zero);
+  slow.gain = source.tensor("fast.gain", {output_width}, Initial::constant(1));
+  slow.shift = source.tensor("fast.shift", {output_width}, zero);
   // For z1 of variance 1, relu(z1)^2 has a mean square of 3/2.
-  parameters.log_steps = log_steps(static_cast<double>(width), 1.5 * static_cast<double>(layer_width), options);
+  const auto steps = log_steps(static_cast<double>(width), 1.5 * static_cast<double>(layer_width));
+  parameters.log_steps = source.tensor("fast.log_steps", {6}, Initial::vector(steps));
+  if (decay > 0)
+    parameters.decay_logits = source.tensor("fast.decay_logits", {6}, Initial::constant(std::log(decay / (1 - decay))));
   return parameters;
+}
+
+LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
+                                   const at::TensorOptions& options) {
+  FreshWeights fresh(static_cast<uint64_t>(at::randint(int64_t{1} << 62, {1}, at::kLong).item<int64_t>()), options);
+  return layer_parameters({width, layer_width, output_width, is_residual, 0}, fresh);
 }
 
 at::Tensor log_steps_from_data(const at::Tensor& hidden, const LayerParameters& parameters) {
   const at::NoGradGuard no_grad;
   const auto slow = slow_pass(hidden, parameters.slow, {});
   const auto mean_norm = [](const at::Tensor& keys) { return keys.square().sum(-1).mean().item<double>(); };
-  return log_steps(std::max(1e-12, mean_norm(hidden)), std::max(1e-12, mean_norm(slow.v)), hidden.options());
+  const auto steps = log_steps(std::max(1e-12, mean_norm(hidden)), std::max(1e-12, mean_norm(slow.v)));
+  return at::tensor(steps, at::kDouble).to(hidden.options());
 }
 
 Form form_from_name(const std::string& name) {

@@ -114,7 +114,7 @@ bool all_equal(const std::vector<int64_t>& values) {
   return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
-struct Losses {
+struct LayerLosses {
   at::Tensor slow, fast;
 };
 
@@ -127,10 +127,10 @@ class LayerSchedule {
       : run_(std::make_shared<LayerRun>(layer, head, call)), call_(call), grad_scale_(layer.options().grad_scale) {}
 
   // Sequences at different places in their segments, or of different lengths where segments matter, go one by one.
-  Losses read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
+  LayerLosses read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
               const std::vector<int64_t>& lengths, FastState& state) const {
     const bool is_even = state.segment_tokens == 0 || (all_equal(lengths) && all_equal(state.open_tokens));
-    Losses losses;
+    LayerLosses losses;
     if (is_even) {
       losses = read_even(hidden, targets, weights, state);
     } else {
@@ -158,7 +158,7 @@ class LayerSchedule {
   }
 
  private:
-  Losses read_even(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
+  LayerLosses read_even(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
                    FastState& state) const {
     const int64_t tokens = hidden.size(1);
     int64_t window = tokens;
@@ -179,7 +179,7 @@ class LayerSchedule {
     return {slow.empty() ? at::Tensor() : at::cat(slow, 1), at::cat(fast, 1)};
   }
 
-  Losses read_window(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
+  LayerLosses read_window(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
                      FastState& state) const {
     at::Tensor factor;
     if (weights.defined())
@@ -255,7 +255,9 @@ at::Tensor FastWeightLayer::slow_output(const at::Tensor& hidden) const {
 
 at::Tensor FastWeightLayer::adapt(const at::Tensor& hidden, const FastState& state) const {
   if (!state.is_defined()) return slow_output(hidden);
-  return slow_pass(hidden, stepped(parameters_.slow, steps(), state.total()), options_).y;
+  auto present = state;
+  if (present.is_segment_full()) close_segment(present, {decays(), options_.max_drift}, parameters_.slow, steps());
+  return slow_pass(hidden, stepped(parameters_.slow, steps(), present.total()), options_).y;
 }
 
 }  // namespace fwl

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/weight_source.h"
 #include "fast/fast_linear.h"
 #include "fast/state.h"
 #include "fast/weight_set.h"
@@ -39,6 +40,9 @@ struct LayerCall {
   int64_t chunk_tokens = 128;
   Form form = Form::chunked;
   bool wants_slow_loss = true;  // with gradient_at = boundary the slow loss costs a head sweep of its own
+  // A segment that ends with the last token is closed by the next call: segment training detaches the state between
+  // its calls, and the decay is learned from what the next one does with it.
+  bool leaves_last_segment_open = false;
 };
 
 struct LayerOutput {
@@ -70,8 +74,14 @@ class FastWeightLayer {
   LayerOptions options_;
 };
 
-// Fresh parameters: U of variance 1/D, W of variance 1/H or zero (residual), step sizes for hidden states of
-// variance 1.
+// Parameters by the names "fast.U", "fast.log_steps", …; fresh ones: U of variance 1/D, W of variance 1/H or zero
+// (residual), step sizes for hidden states of variance 1.
+struct LayerShape {
+  int64_t width, layer_width, output_width;  // D, H, D
+  bool is_residual;
+  double decay;  // where the decays start; 0: none
+};
+LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source);
 LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
                                    const at::TensorOptions& options);
 

@@ -39,20 +39,22 @@ LayerRun::LayerRun(const FastWeightLayer& layer, std::shared_ptr<const Head> hea
       head_(std::move(head)),
       call_(call) {}
 
-std::vector<LayerRun::Stretch> LayerRun::cut_at_segments(int64_t tokens, const FastState& state) {
+std::vector<LayerRun::Stretch> LayerRun::cut_at_segments(int64_t tokens, const FastState& state) const {
   if (state.segment_tokens == 0) return {{0, tokens, false}};
   std::vector<Stretch> stretches;
   for (int64_t start = 0; start < tokens;) {
     const int64_t room = state.segment_tokens - (start == 0 ? state.open_tokens[0] : 0);
     const int64_t count = std::min(room, tokens - start);
-    stretches.push_back({start, count, count == room});
     start += count;
+    const bool stays_open = call_.leaves_last_segment_open && start == tokens;
+    stretches.push_back({start - count, count, count == room && !stays_open});
   }
   return stretches;
 }
 
 LayerRun::Adapted LayerRun::adapt(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
                                   FastState& state) const {
+  if (state.is_segment_full()) close_segment(state, segment_end_, slow_, steps_);
   return options_.gradient_at == GradientPoint::slow ? adapt_from_slow(hidden, targets, factor, state)
                                                      : adapt_from_boundary(hidden, targets, factor, state);
 }

@@ -30,7 +30,7 @@ class LayerRun : public std::enable_shared_from_this<LayerRun> {
     int64_t start, count;
     bool ends_segment;
   };
-  static std::vector<Stretch> cut_at_segments(int64_t tokens, const FastState& state);
+  std::vector<Stretch> cut_at_segments(int64_t tokens, const FastState& state) const;
 
   Adapted adapt_from_slow(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
                           FastState& state) const;

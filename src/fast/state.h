@@ -21,6 +21,7 @@ struct FastState {
   int64_t segment_tokens = 0;        // length of a segment; 0: a segment never ends
 
   bool is_defined() const { return open.is_defined(); }
+  bool is_segment_full() const { return segment_tokens > 0 && open_tokens.front() == segment_tokens; }
   int64_t sequences() const { return static_cast<int64_t>(open_tokens.size()); }
 
   FastState clone() const;

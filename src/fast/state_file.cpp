@@ -48,8 +48,8 @@ FastState take_state(TensorReader& reader, const std::string& prefix, const Weig
   state.tokens_read = reader.take_numbers(prefix + "tokens_read", sequences);
   state.segment_tokens = reader.take_number(prefix + "segment_tokens");
   for (const auto tokens : state.open_tokens)
-    if (state.segment_tokens > 0 && tokens >= state.segment_tokens)
-      fail(reader.path(), "an open segment shorter than a segment", fmt::format("{} tokens", tokens),
+    if (state.segment_tokens > 0 && tokens > state.segment_tokens)
+      fail(reader.path(), "an open segment no longer than a segment", fmt::format("{} tokens", tokens),
            "the file is damaged");
   return state;
 }

@@ -11,11 +11,13 @@ namespace fwl {
 struct Session {
   BaseState base;
   FastState fast;          // undefined without a fast weight layer
+  std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
   Session clone() const;
+  void detach();  // cuts the fast weights off from the graph that made them
   size_t bytes() const;
 };
 

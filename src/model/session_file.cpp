@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "engine/tensor_reader.h"
+#include "fast/bias_only.h"
 #include "fast/state_file.h"
 #include "model/language_model.h"
 #include "support/error.h"
@@ -10,10 +11,14 @@
 namespace fwl {
 namespace {
 
-constexpr const char* format_name = "fwl-session-1";
+constexpr const char* session_format = "fwl-session-1";
 
 std::string memory_name(size_t index) {
   return fmt::format("base.memory.{}", index);
+}
+
+std::string bias_name(size_t index) {
+  return fmt::format("bias.{}", index);
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -53,9 +58,8 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
 
 }  // namespace
 
-void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
+void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
   const auto base = base_->trimmed(session.base);
-  TensorMap tensors;
   size_t kept = 0;
   for (const auto& tensor : base.memory)
     if (tensor.defined()) tensors[memory_name(kept++)] = tensor;
@@ -66,29 +70,43 @@ void LanguageModel::save_session(const Session& session, const std::string& path
     tensors["base.recent_tokens"] = numbers_tensor({base.recent.size(1)});
   }
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
-  if (session.fast.is_defined()) append_state(tensors, "fast.", session.fast);
-  save_tensors(tensors, path, {{"format", format_name}, {"architecture", base_->architecture()}, {"model", identity}});
+  if (session.fast.is_defined()) append_state(tensors, "state.", session.fast);
+  for (size_t index = 0; index < session.bias.size(); ++index) tensors[bias_name(index)] = session.bias[index];
+}
+
+Session LanguageModel::take_session(TensorReader& reader) const {
+  Session session;
+  session.base = take_base(reader, *base_);
+  const auto type = base_->parameters().front().second.scalar_type();
+  if (reader.has("last_hidden"))
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->width()}, type);
+  if (layer() && reader.has("state.sequences")) {
+    session.fast = take_state(reader, "state.", layer()->parameters().slow);
+    if (session.fast.sequences() != session.sequences())
+      fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
+           std::to_string(session.fast.sequences()), "the file is damaged");
+  }
+  if (is_bias_only() && reader.has(bias_name(0)))
+    for (const auto words : bias_only_words(*base_->head()))
+      session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
+  return session;
+}
+
+void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
+  TensorMap tensors;
+  append_session(tensors, session);
+  save_tensors(tensors, path, {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
   TensorReader reader(path, "a session");
   const auto& metadata = reader.metadata();
-  if (text_of(metadata, "format") != format_name)
-    fail(path, fmt::format("a session ({})", format_name), "'" + text_of(metadata, "format") + "'",
+  if (text_of(metadata, "format") != session_format)
+    fail(path, fmt::format("a session ({})", session_format), "'" + text_of(metadata, "format") + "'",
          "not a session file, or of another version");
   if (text_of(metadata, "model") != identity)
     fail(path, "a session of model " + identity, text_of(metadata, "model"), "made with another model or adapter");
-  Session session;
-  session.base = take_base(reader, *base_);
-  if (reader.has("last_hidden"))
-    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->width()},
-                                             base_->parameters().front().second.scalar_type());
-  if (layer_ && reader.has("fast.sequences")) {
-    session.fast = take_state(reader, "fast.", layer_->parameters().slow);
-    if (session.fast.sequences() != session.sequences())
-      fail(path, fmt::format("fast weights of {} texts", session.sequences()), std::to_string(session.fast.sequences()),
-           "the file is damaged");
-  }
+  auto session = take_session(reader);
   reader.expect_nothing_else();
   return session;
 }

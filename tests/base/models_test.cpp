@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "base/architecture.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
 #include "engine/attention.h"
@@ -26,13 +27,14 @@ int64_t count_parameters(const BaseModel& model) {
 }
 
 TEST(SparseLocal, IsMadeFromAConfigFile) {
-  SparseLocalConfig config;
+  ArchitectureConfig config;
   Fields fields;
   add_fields(fields, config);
   fields.load_toml(config_path("sparse-small.toml"));
   config.vocabulary_size = 256;
   FreshWeights weights(1);
-  const SparseLocal model(config, weights);
+  const auto made = make_base(config, weights);
+  const auto& model = *made;
   // Per layer 12 D^2 + 9 D, the embedding, the last norm and the head's bias.
   EXPECT_EQ(count_parameters(model), 4 * (12 * 192 * 192 + 9 * 192) + 256 * 192 + 2 * 192 + 256);
   auto state = model.new_state(1);

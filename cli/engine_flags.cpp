@@ -1,0 +1,23 @@
+#include "cli/engine_flags.h"
+
+#include <torch/torch.h>
+
+#include "support/error.h"
+
+namespace fwl {
+
+void add_fields(Fields& fields, EngineFlags& flags) {
+  fields.add("threads", flags.threads, "0: all cores").range(0, 1024);
+  fields.add("device", flags.device, "cpu, cuda, cuda:1, …");
+}
+
+c10::Device apply(const EngineFlags& flags) {
+  if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
+  const auto name = flags.device.substr(0, flags.device.find(':'));
+  if (name != "cpu" && name != "cuda") fail("--device", "cpu or cuda", "'" + flags.device + "'");
+  if (name == "cuda" && !torch::cuda::is_available())
+    fail("--device", "a CUDA device", "none here", "this build of the engine or this machine has no GPU");
+  return c10::Device(flags.device);
+}
+
+}  // namespace fwl

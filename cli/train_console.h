@@ -1,0 +1,26 @@
+// Shows a training run: a line per few steps, as llm.c prints them.
+#pragma once
+
+#include "cli/console.h"
+#include "train/trainer.h"
+
+namespace fwl {
+
+class TrainConsole : public TrainObserver {
+ public:
+  TrainConsole(Console& console, int64_t log_every) : console_(console), log_every_(log_every) {}
+
+  void on_start(int64_t parameters, const TaskFacts& facts, double peak_flops, int64_t done_steps) override;
+  void on_step(const StepReport& report) override;
+  void on_validation(const ValidationReport& report) override;
+  void on_checkpoint(int64_t step) override;
+  ProgressReport validation_progress() override { return console_.progress("validate"); }
+
+ private:
+  Console& console_;
+  int64_t log_every_;
+};
+
+std::string step_line(const StepReport& report);
+
+}  // namespace fwl

@@ -1,0 +1,28 @@
+// What a language model costs: parameters and floating-point operations per token, by part.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/language_model.h"
+
+namespace fwl {
+
+struct PartCost {
+  std::string part;             // embedding, base, attention, layer, head
+  int64_t parameters = 0;
+  double scoring_flops = 0;     // per token, static
+  double adapting_flops = 0;    // per token, with the fast weights
+  double training_flops = 0;    // per token, as the objective has it
+};
+
+struct CostQuestion {
+  int64_t segment_tokens = 0;  // T
+  bool adapts = true;          // the objective uses the fast weights
+};
+
+// Products only: what is not a product is small beside them.
+std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& question);
+PartCost total(const std::vector<PartCost>& parts);
+
+}  // namespace fwl

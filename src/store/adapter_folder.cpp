@@ -1,0 +1,115 @@
+#include "store/adapter_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/weight_source.h"
+#include "engine/tensor_files.h"
+#include "engine/tensor_reader.h"
+#include "files/atomic_file.h"
+#include "files/checksum.h"
+#include "files/memory_map.h"
+#include "support/error.h"
+#include "support/fields.h"
+#include "support/json.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* adapter_format = "fwl-adapter-1";
+
+std::string inside(const std::string& folder, const char* name) {
+  return (fs::path(folder) / name).string();
+}
+
+// Weights by name out of an adapter's file; every one must be there, and nothing else.
+class AdapterWeights : public WeightSource {
+ public:
+  explicit AdapterWeights(const std::string& path) : reader_(path, "an adapter") {}
+
+  bool has(const std::string& name) const override { return reader_.has(name); }
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial) override {
+    return reader_.take_finite(name, shape, at::kFloat);
+  }
+  void expect_nothing_else() const { reader_.expect_nothing_else(); }
+
+ private:
+  TensorReader reader_;
+};
+
+AdapterDescription read_description(const std::string& folder) {
+  const auto path = inside(folder, "adapter.json");
+  if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
+  auto json = parse_json(path, MemoryMap(path).text());
+  if (!json.is_object() || json.value("format", "") != adapter_format)
+    fail(path, fmt::format("an adapter ({})", adapter_format), "something else", "of another version, or not an adapter");
+  json.erase("format");
+  json.erase("fwl_version");
+  AdapterDescription description;
+  Fields fields;
+  add_fields(fields, description);
+  fields.set_json(path, json);
+  fields.check(path);
+  return description;
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, AdapterDescription& description) {
+  fields.add("base.name", description.base_name, "file or folder of the base model");
+  fields.add("base.hash", description.base_hash, "SHA-256 of its weights");
+  fields.add("base.architecture", description.base_architecture, "its kind");
+  fields.add("base.width", description.base_width, "width of its hidden states").range(1, 1 << 20);
+  fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
+  fields.add("objective", description.objective, "what the layer was trained on");
+  add_fields(fields, description.layer);
+}
+
+std::string model_hash(const std::string& path, const ProgressReport& progress) {
+  if (!fs::is_directory(path)) return checksum_of_file(path, "sha256:", progress);
+  std::vector<std::string> files = {inside(path, "config.json")};
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  std::sort(files.begin() + 1, files.end());
+  Sha256 all;
+  for (const auto& file : files) all.update(checksum_of_file(file, "sha256:", progress));
+  return "sha256:" + to_hex(all.finish());
+}
+
+void save_adapter(const Adapter& adapter, const AdapterDescription& description, const std::string& folder) {
+  fs::create_directories(folder);
+  auto copy = description;
+  Fields fields;
+  add_fields(fields, copy);
+  auto json = fields.to_json();
+  json["format"] = adapter_format;
+  json["fwl_version"] = FWL_VERSION;
+  TensorMap tensors;
+  for (const auto& [name, tensor] : adapter_parameters(adapter)) tensors[name] = tensor.detach();
+  save_tensors(tensors, inside(folder, "adapter.safetensors"), {{"format", "pt"}, {"base", description.base_hash}});
+  write_file_atomically(inside(folder, "adapter.json"), json.dump(2) + "\n");
+}
+
+OpenedAdapter open_adapter(const std::string& folder, const std::string& base_path, const BaseModel& base,
+                           const ProgressReport& progress) {
+  OpenedAdapter opened;
+  opened.description = read_description(folder);
+  const auto hash = model_hash(base_path, progress);
+  if (hash != opened.description.base_hash)
+    fail(folder, fmt::format("the base {} ({})", opened.description.base_name, opened.description.base_hash),
+         fmt::format("{} ({})", base_path, hash), "an adapter works only on the model that it was trained with");
+  const auto& layer = opened.description.layer;
+  AdapterWeights weights(inside(folder, "adapter.safetensors"));
+  opened.adapter.chunk_tokens = layer.chunk_tokens;
+  opened.adapter.layer =
+      std::make_shared<FastWeightLayer>(layer_parameters(layer, base.width(), weights), layer.options());
+  weights.expect_nothing_else();
+  return opened;
+}
+
+}  // namespace fwl

@@ -1,0 +1,50 @@
+#include "store/open_model.h"
+
+#include "store/adapter_folder.h"
+#include "store/open_base.h"
+#include "store/trained_model.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+OpenedModel open_trained(const std::string& path, const ProgressReport& progress) {
+  const auto folder = std::make_shared<const HuggingFaceFolder>(path);
+  OpenedModel opened;
+  opened.model = open_trained_model(folder);
+  opened.identity = model_hash(path, progress);
+  opened.objective = read_description(*folder).objective;
+  return opened;
+}
+
+bool is_trained(const std::string& path) {
+  return is_huggingface_folder(path) && is_trained_model(HuggingFaceFolder(path));
+}
+
+}  // namespace
+
+OpenedModel open_model(const std::string& path, const std::string& adapter_folder, WeightFormat format,
+                       const ProgressReport& progress) {
+  if (is_trained(path)) {
+    if (!adapter_folder.empty())
+      fail(adapter_folder, "an adapter's base model", path, "a model trained here has its own layer");
+    return open_trained(path, progress);
+  }
+  OpenedModel opened;
+  auto base = open_base(path, format);
+  std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(path);
+  Adapter adapter;
+  if (adapter_folder.empty()) {
+    opened.identity = model_hash(path, progress);
+  } else {
+    auto found = open_adapter(adapter_folder, path, *base, progress);
+    adapter = std::move(found.adapter);
+    opened.identity = found.description.base_hash + "+" + model_hash(adapter_folder + "/adapter.safetensors", progress);
+    opened.window_tokens = found.description.window_tokens;
+    opened.objective = found.description.objective;
+  }
+  opened.model = std::make_shared<LanguageModel>(std::move(base), std::move(adapter), std::move(tokenizer));
+  return opened;
+}
+
+}  // namespace fwl

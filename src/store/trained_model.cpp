@@ -1,0 +1,109 @@
+#include "store/trained_model.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "files/atomic_file.h"
+#include "files/memory_map.h"
+#include "store/published_weights.h"
+#include "support/error.h"
+#include "support/fields.h"
+#include "text/json_field.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* model_type = "fwl";
+constexpr double first_bias_step = 1e-3;
+
+// The vocabulary goes with the model, so that the folder is all that is needed.
+void copy_tokenizer(const std::string& source, const std::string& folder, const ModelDescription& description) {
+  if (description.tokenizer.empty() || description.tokenizer == "bytes") return;
+  const auto target = fs::path(folder) / description.tokenizer;
+  if (fs::exists(target) && to_hex(open_tokenizer(target.string())->hash()) == description.tokenizer_hash) return;
+  write_file_atomically(target.string(), MemoryMap(source).text());
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_of(const HuggingFaceFolder& folder, const ModelDescription& description) {
+  if (description.tokenizer.empty()) return nullptr;
+  const bool is_bytes = description.tokenizer == "bytes";
+  if (!is_bytes && fs::path(description.tokenizer).filename() != description.tokenizer)
+    fail(folder.path() + "/config.json: tokenizer.file", "the name of a file beside it", description.tokenizer);
+  const auto path = is_bytes ? description.tokenizer : (fs::path(folder.path()) / description.tokenizer).string();
+  std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(path);
+  if (to_hex(tokenizer->hash()) != description.tokenizer_hash)
+    fail(path, "the vocabulary that the model was trained with", "another one", "the file has been changed");
+  return tokenizer;
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, ModelDescription& description) {
+  add_fields(fields, description.architecture);
+  fields.add("model.vocabulary_size", description.architecture.vocabulary_size, "words").range(1, 1 << 30);
+  add_fields(fields, description.layer);
+  fields.add("objective", description.objective, "what the model was trained on")
+      .choices({"static", "fwl", "fwl-first-order", "bias-only"});
+  fields.add("tokenizer.file", description.tokenizer, "bytes, or the vocabulary's file in this folder");
+  fields.add("tokenizer.hash", description.tokenizer_hash, "SHA-256 of what the ids depend on");
+}
+
+std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, WeightSource& source,
+                                          std::shared_ptr<const Tokenizer> tokenizer) {
+  auto base = make_base(description.architecture, source);
+  Adapter adapter;
+  adapter.chunk_tokens = description.layer.chunk_tokens;
+  if (description.layer.is_present) {
+    auto options = description.layer.options();
+    options.is_first_order = description.objective == "fwl-first-order";
+    adapter.layer =
+        std::make_shared<FastWeightLayer>(layer_parameters(description.layer, base->width(), source), options);
+  }
+  if (description.objective == "bias-only")
+    adapter.bias_log_step = source.tensor("bias_only.log_step", {}, Initial::constant(std::log(first_bias_step)));
+  return std::make_shared<LanguageModel>(std::move(base), std::move(adapter), std::move(tokenizer));
+}
+
+void save_trained_model(const LanguageModel& model, const ModelDescription& description,
+                        const std::string& tokenizer_path, const std::string& folder) {
+  fs::create_directories(folder);
+  auto copy = description;
+  Fields fields;
+  add_fields(fields, copy);
+  auto json = fields.to_json();
+  json["model_type"] = model_type;
+  json["fwl_version"] = FWL_VERSION;
+  TensorMap tensors;
+  for (const auto& [name, tensor] : model.parameters()) tensors[name] = tensor.detach();
+  save_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
+  copy_tokenizer(tokenizer_path, folder, description);
+  write_file_atomically((fs::path(folder) / "config.json").string(), json.dump(2) + "\n");
+}
+
+bool is_trained_model(const HuggingFaceFolder& folder) {
+  return folder.config().value("model_type", "") == model_type;
+}
+
+ModelDescription read_description(const HuggingFaceFolder& folder) {
+  const auto where = folder.path() + "/config.json";
+  auto json = folder.config();
+  json.erase("model_type");
+  json.erase("fwl_version");
+  ModelDescription description;
+  Fields fields;
+  add_fields(fields, description);
+  fields.set_json(where, json);
+  fields.check(where);
+  return description;
+}
+
+std::shared_ptr<LanguageModel> open_trained_model(const std::shared_ptr<const HuggingFaceFolder>& folder) {
+  const auto description = read_description(*folder);
+  FolderWeights weights(folder, WeightFormat::fp32);
+  return make_model(description, weights, tokenizer_of(*folder, description));
+}
+
+}  // namespace fwl

@@ -1,0 +1,65 @@
+#include "train/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/tensor_files.h"
+#include "support/error.h"
+#include "support/json.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* checkpoint_format = "fwl-checkpoint-1";
+constexpr const char* checkpoint_extension = ".safetensors";
+
+}  // namespace
+
+Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
+  fs::create_directories(folder_);
+}
+
+// Names have the step in ten digits, so that their order is that of the steps.
+std::vector<std::string> Checkpoints::sorted() const {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(checkpoint_extension)) paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+std::optional<std::string> Checkpoints::latest() const {
+  const auto paths = sorted();
+  return paths.empty() ? std::nullopt : std::optional(paths.back());
+}
+
+void Checkpoints::save(int64_t step, const TensorMap& tensors, const nlohmann::json& notes) {
+  const auto path = (fs::path(folder_) / fmt::format("step-{:010}{}", step, checkpoint_extension)).string();
+  try {
+    save_tensors(tensors, path, {{"format", checkpoint_format}, {"notes", notes.dump()}});
+  } catch (const UserError& error) {
+    const auto previous = latest();
+    throw UserError(fmt::format("{}; {}", error.what(),
+                                previous ? "the previous checkpoint is whole: " + *previous : "no checkpoint before it"));
+  }
+  auto paths = sorted();
+  for (size_t index = 0; index + static_cast<size_t>(keep_) < paths.size(); ++index) fs::remove(paths[index]);
+}
+
+nlohmann::json checkpoint_notes(const TensorReader& reader) {
+  const auto& metadata = reader.metadata();
+  const auto format = metadata.find("format"), notes = metadata.find("notes");
+  if (format == metadata.end() || format->second != checkpoint_format || notes == metadata.end())
+    fail(reader.path(), fmt::format("a checkpoint ({})", checkpoint_format), "something else",
+         "not a checkpoint, or of another version");
+  return parse_json(reader.path(), notes->second);
+}
+
+}  // namespace fwl

@@ -1,0 +1,248 @@
+#include "train/text_task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/cost.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+std::unique_ptr<TokenFile> open_tokens(const std::string& path, const char* key) {
+  if (path.empty()) fail(key, "a token file", "nothing", "make one with fwl tokenize");
+  auto file = std::make_unique<TokenFile>(path);
+  if (file->size() < 2) fail(path, "at least two tokens", std::to_string(file->size()));
+  return file;
+}
+
+// The vocabulary must be the one that made the data; without a path only bytes are known.
+void describe_tokenizer(const DataConfig& data, const TokenFile& train, ModelDescription& description) {
+  description.tokenizer_hash = to_hex(train.tokenizer_hash());
+  const bool is_bytes = train.tokenizer_kind() == "byte";
+  const auto path = data.tokenizer.empty() && is_bytes ? std::string("bytes") : data.tokenizer;
+  if (path.empty()) return;
+  const auto tokenizer = open_tokenizer(path);
+  if (tokenizer->hash() != train.tokenizer_hash())
+    fail("data.tokenizer", fmt::format("the vocabulary of {}", data.train), path, "tokenized with another vocabulary");
+  description.tokenizer = path == "bytes" ? path : std::filesystem::path(path).filename().string();
+}
+
+struct BatchTensors {
+  at::Tensor inputs, targets, weights;  // B,T; weights undefined where every token counts
+};
+
+BatchTensors to_tensors(const TokenBatch& batch, at::Device device) {
+  const auto tensor = [&](const std::vector<int64_t>& ids) {
+    return at::tensor(ids, at::kLong).view({batch.rows, batch.columns}).to(device);
+  };
+  BatchTensors tensors{tensor(batch.inputs), tensor(batch.targets), {}};
+  if (batch.target_count() < batch.rows * batch.columns) {
+    const auto is_padding = tensors.targets == TokenBatch::no_target;
+    tensors.weights = is_padding.logical_not().to(at::kFloat);
+    tensors.targets = tensors.targets.masked_fill(is_padding, 0);
+  }
+  return tensors;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+LossSum loss_sum(const at::Tensor& losses, int64_t count) {
+  return losses.defined() ? LossSum{losses.detach().sum(at::kDouble).item<double>(), count} : LossSum{};
+}
+
+void add(LossSum& total, const LossSum& part) {
+  total.sum += part.sum;
+  total.count += part.count;
+}
+
+}  // namespace
+
+TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(config), device_(device) {
+  const auto& data = config_.data;
+  train_ = open_tokens(data.train, "data.train");
+  if (!data.valid.empty()) valid_ = open_tokens(data.valid, "data.valid");
+  if (valid_ && valid_->tokenizer_hash() != train_->tokenizer_hash())
+    fail(data.valid, fmt::format("tokens of the same vocabulary as {}", data.train), "another vocabulary",
+         "tokenize both files with one tokenizer");
+  description_.architecture = config_.architecture;
+  description_.architecture.vocabulary_size = train_->vocabulary_size();
+  description_.layer = config_.layer;
+  description_.objective = config_.objective.name;
+  describe_tokenizer(data, *train_, description_);
+  if (config_.objective.name.starts_with("fwl") && !config_.layer.is_present)
+    fail("objective.name", "static or bias-only without a layer", config_.objective.name);
+  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(device));
+  model_ = make_model(description_, fresh, nullptr);
+  if (data.is_in_lanes())
+    batches_.emplace(std::in_place_type<ReadingBatches>, *train_, ReadingOptions{data.rows, data.segment_tokens});
+  else
+    batches_.emplace(std::in_place_type<ShuffledBatches>, *train_,
+                     ShuffledOptions{data.rows, data.segment_tokens, config_.run.seed, data.is_packed});
+}
+
+TaskFacts TextTask::facts() const {
+  const auto cost = total(costs(*model_, {config_.data.segment_tokens, config_.objective.adapts()}));
+  return {config_.data.rows * config_.data.segment_tokens * config_.optimizer.accumulation, cost.training_flops};
+}
+
+nlohmann::json TextTask::data_facts() const {
+  const auto facts = [](const TokenFile& file) -> nlohmann::json {
+    return {{"path", file.path()},
+            {"tokens", file.size()},
+            {"documents", file.document_count()},
+            {"hash", to_hex(file.ids_hash())},
+            {"tokenizer", to_hex(file.tokenizer_hash())},
+            {"vocabulary_size", file.vocabulary_size()}};
+  };
+  nlohmann::json json = {{"train", facts(*train_)}};
+  if (valid_) json["valid"] = facts(*valid_);
+  return json;
+}
+
+void TextTask::next(TokenBatch& batch) {
+  if (auto* shuffled = std::get_if<ShuffledBatches>(&*batches_)) return shuffled->next(batch);
+  auto& lanes = std::get<ReadingBatches>(*batches_);
+  if (lanes.next(batch)) return;
+  lanes.start_again();
+  is_new_pass_ = true;
+  lanes.next(batch);
+}
+
+int64_t TextTask::draw(int64_t count) {
+  drawn_.resize(static_cast<size_t>(count));
+  starts_new_pass_.assign(drawn_.size(), false);
+  int64_t targets = 0;
+  for (size_t index = 0; index < drawn_.size(); ++index) {
+    is_new_pass_ = false;
+    next(drawn_[index]);
+    starts_new_pass_[index] = is_new_pass_;
+    targets += drawn_[index].target_count();
+  }
+  return targets;
+}
+
+ReadOptions TextTask::read_options(bool wants_slow) const {
+  return {config_.objective.adapts() ? Adaptation::write : Adaptation::off, 0, wants_slow};
+}
+
+BatchLosses TextTask::losses(int64_t index, bool wants_slow) {
+  const auto& batch = drawn_[static_cast<size_t>(index)];
+  const auto [inputs, targets, weights] = to_tensors(batch, device_);
+  const bool starts_anew = !config_.data.is_in_lanes() || !carried_ || starts_new_pass_[static_cast<size_t>(index)];
+  auto session = starts_anew ? model_->new_session(batch.rows) : std::move(*carried_);
+  model_->base().set_training(true);
+  const auto hidden = model_->base().read(inputs, session.base);  // B,T,D
+  const double share = config_.objective.slow_share;
+  const auto losses = model_->score(hidden, targets, session, read_options(wants_slow || share > 0), weights);
+  BatchLosses result;
+  result.objective = losses.adapted.sum();
+  if (share > 0) result.objective = (1 - share) * result.objective + share * losses.slow.sum();
+  result.adapted = loss_sum(losses.adapted, batch.target_count());
+  result.slow = loss_sum(losses.slow, batch.target_count());
+  if (config_.data.is_in_lanes()) {
+    session.detach();
+    carried_ = std::move(session);
+  }
+  return result;
+}
+
+void TextTask::forget() {
+  carried_.reset();
+}
+
+int64_t TextTask::valid_size() const {
+  const int64_t limit = config_.data.valid_tokens;
+  return limit > 0 ? std::min(limit, valid_->size()) : valid_->size();
+}
+
+Validation TextTask::validate(const ProgressReport& progress) {
+  const at::NoGradGuard no_grad;
+  const auto start = std::chrono::steady_clock::now();
+  model_->base().set_training(false);
+  auto result = config_.data.is_in_lanes() ? validate_lanes(progress) : validate_windows(progress);
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+// Windows one after the other, each read from a fresh start, `rows` at a time.
+Validation TextTask::validate_windows(const ProgressReport& progress) {
+  const int64_t tokens = valid_size(), window = std::min(config_.data.segment_tokens, tokens - 1);
+  Validation result;
+  TokenBatch batch;
+  const int64_t windows = (tokens - 1 + window - 1) / window;
+  for (int64_t first = 0; first < windows; first += config_.data.rows) {
+    batch.resize(std::min(config_.data.rows, windows - first), window);
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const int64_t start = (first + row) * window;
+      fill_row(*valid_, start, std::min(window, tokens - 1 - start), batch, row);
+    }
+    const auto [inputs, targets, weights] = to_tensors(batch, device_);
+    auto session = model_->new_session(batch.rows);
+    const auto hidden = model_->base().read(inputs, session.base);
+    const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
+    add(result.adapted, loss_sum(losses.adapted, batch.target_count()));
+    add(result.slow, loss_sum(losses.slow, batch.target_count()));
+    progress({result.adapted.count, tokens - 1, "tokens", {}});
+  }
+  return result;
+}
+
+Validation TextTask::validate_lanes(const ProgressReport& progress) {
+  ReadingBatches lanes(*valid_, {config_.data.rows, config_.data.segment_tokens});
+  Validation result;
+  TokenBatch batch;
+  auto session = model_->new_session(config_.data.rows);
+  while (result.adapted.count < valid_size() && lanes.next(batch)) {
+    const auto [inputs, targets, weights] = to_tensors(batch, device_);
+    const auto hidden = model_->base().read(inputs, session.base);
+    const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
+    add(result.adapted, loss_sum(losses.adapted, batch.target_count()));
+    add(result.slow, loss_sum(losses.slow, batch.target_count()));
+    progress({result.adapted.count, valid_size(), "tokens", {}});
+  }
+  return result;
+}
+
+nlohmann::json TextTask::position() const {
+  return std::visit([](const auto& batches) { return to_json(batches.state()); }, *batches_);
+}
+
+void TextTask::append_state(TensorMap& tensors) const {
+  if (carried_) model_->append_session(tensors, *carried_);
+}
+
+void TextTask::restore(const nlohmann::json& position, TensorReader& reader) {
+  std::visit([&](auto& batches) { batches.restore(batch_state_from_json(position)); }, *batches_);
+  if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
+}
+
+void TextTask::save_model(const std::string& folder) const {
+  save_trained_model(*model_, description_, config_.data.tokenizer, folder);
+}
+
+std::vector<std::pair<std::string, double>> TextTask::step_sizes() const {
+  return step_sizes_of(model_->adapter());
+}
+
+std::vector<std::pair<std::string, double>> step_sizes_of(const Adapter& adapter) {
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<std::string, double>> sizes;
+  if (adapter.layer) {
+    const auto steps = adapter.layer->steps(), decays = adapter.layer->decays();
+    for (size_t index = 0; index < weight_names.size(); ++index)
+      sizes.emplace_back(fmt::format("step {}", weight_names[index]), steps.all()[index]->item<double>());
+    for (size_t index = 0; decays.is_defined() && index < weight_names.size(); ++index)
+      sizes.emplace_back(fmt::format("decay {}", weight_names[index]), decays.all()[index]->item<double>());
+  }
+  if (adapter.bias_log_step.defined()) sizes.emplace_back("step bias", adapter.bias_log_step.exp().item<double>());
+  return sizes;
+}
+
+}  // namespace fwl

@@ -1,0 +1,61 @@
+// Training a language model on token files: windows in random order, or lanes in reading order that carry their state.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "store/trained_model.h"
+#include "text/reading_batches.h"
+#include "text/shuffled_batches.h"
+#include "train/train_config.h"
+#include "train/training_task.h"
+
+namespace fwl {
+
+class TextTask : public TrainingTask {
+ public:
+  // Opens the data, checks that it fits, and makes a fresh model.
+  TextTask(const TrainConfig& config, at::Device device);
+
+  NamedTensors parameters() const override { return model_->parameters(); }
+  TaskFacts facts() const override;
+  nlohmann::json data_facts() const override;
+  int64_t draw(int64_t count) override;
+  BatchLosses losses(int64_t batch, bool wants_slow) override;
+  void forget() override;
+  bool can_validate() const override { return valid_ != nullptr; }
+  Validation validate(const ProgressReport& progress) override;
+  nlohmann::json position() const override;
+  void append_state(TensorMap& tensors) const override;
+  void restore(const nlohmann::json& position, TensorReader& reader) override;
+  void save_model(const std::string& folder) const override;
+  std::vector<std::pair<std::string, double>> step_sizes() const override;
+
+  const LanguageModel& model() const { return *model_; }
+
+ private:
+  using Batches = std::variant<ShuffledBatches, ReadingBatches>;
+
+  void next(TokenBatch& batch);
+  ReadOptions read_options(bool wants_slow) const;
+  Validation validate_windows(const ProgressReport& progress);
+  Validation validate_lanes(const ProgressReport& progress);
+  int64_t valid_size() const;
+
+  TrainConfig config_;
+  at::Device device_;
+  ModelDescription description_;
+  std::unique_ptr<TokenFile> train_, valid_;
+  std::shared_ptr<LanguageModel> model_;
+  std::optional<Batches> batches_;
+  std::vector<TokenBatch> drawn_;
+  std::vector<bool> starts_new_pass_;  // beside drawn_: what is carried ends before this batch
+  bool is_new_pass_ = false;
+  std::optional<Session> carried_;  // between the batches of lanes
+};
+
+// Step sizes and decays under names like "step U", "decay W".
+std::vector<std::pair<std::string, double>> step_sizes_of(const Adapter& adapter);
+
+}  // namespace fwl

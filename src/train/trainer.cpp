@@ -1,0 +1,215 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "engine/gemm_rate.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+#include "train/schedule.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What may differ when a run goes on: where files are (the data's hash is checked), and what changes no weight.
+constexpr const char* free_keys[] = {"/data/train",       "/data/valid",           "/data/tokenizer",
+                                     "/run/log_every",    "/run/keep_checkpoints", "/run/checkpoint_every",
+                                     "/text",             "/cache"};
+
+void check_same_config(const std::string& where, nlohmann::json before, nlohmann::json now) {
+  for (const auto* key : free_keys) {
+    const nlohmann::json::json_pointer pointer(key);
+    for (auto* json : {&before, &now})
+      if (json->contains(pointer)) (*json)[pointer] = nullptr;
+  }
+  const auto difference = nlohmann::json::diff(before, now);
+  if (difference.empty()) return;
+  const auto key = difference[0].at("path").get<std::string>();
+  const nlohmann::json::json_pointer pointer(key);
+  const auto text = [&](const nlohmann::json& json) {
+    return json.contains(pointer) ? json[pointer].dump() : std::string("nothing");
+  };
+  fail(where, fmt::format("{} = {} as the run began", key.substr(1), text(before)), text(now),
+       "a run goes on only with its own settings; start another one in another folder");
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& observer)
+    : task_(task),
+      options_(std::move(options)),
+      observer_(observer),
+      optimizer_(task.parameters(), options_.optimizer),
+      guard_(options_.run),
+      checkpoints_(inside("checkpoints"), options_.run.keep_checkpoints),
+      record_(inside("record.jsonl")),
+      facts_(task.facts()) {}
+
+std::string Trainer::inside(const char* name) const {
+  return (fs::path(options_.folder) / name).string();
+}
+
+void Trainer::run() {
+  start_or_resume();
+  while (step_ < options_.run.steps) {
+    const double started = seconds_now();
+    auto report = take_step();
+    report_step(report, started);
+    stop_if_hopeless();
+    if (task_.can_validate() && is_due(options_.run.valid_every)) validate();
+    if (is_due(options_.run.checkpoint_every)) save_checkpoint();
+    try {
+      throw_if_interrupted();
+    } catch (const Interrupted&) {
+      if (!is_due(options_.run.checkpoint_every)) save_checkpoint();
+      throw;
+    }
+  }
+  task_.save_model(inside("model"));
+}
+
+void Trainer::start_or_resume() {
+  const auto latest = checkpoints_.latest();
+  if (latest && !options_.resumes)
+    fail(options_.folder, "a folder without a run", "one with checkpoints", "--resume goes on with that run");
+  peak_flops_ = gemm_flops_per_second();
+  if (latest) {
+    resume(*latest);
+  } else {
+    record_.start();
+    record_.add({{"event", "start"},
+                 {"config", options_.config},
+                 {"environment", environment_json()},
+                 {"data", task_.data_facts()},
+                 {"parameters", optimizer_.count()},
+                 {"flops_per_token", facts_.flops_per_token},
+                 {"step", 0}});
+  }
+  observer_.on_start(optimizer_.count(), facts_, peak_flops_, step_);
+}
+
+void Trainer::resume(const std::string& checkpoint) {
+  TensorReader reader(checkpoint, "a checkpoint");
+  const auto notes = checkpoint_notes(reader);
+  try {
+    check_same_config(checkpoint, notes.at("config"), options_.config);
+    step_ = notes.at("step").get<int64_t>();
+    has_best_ = !notes.at("best_loss").is_null();
+    if (has_best_) best_loss_ = notes.at("best_loss").get<double>();
+    guard_.restore(notes.at("guard"));
+    optimizer_.take_from(reader);
+    task_.restore(notes.at("position"), reader);
+  } catch (const nlohmann::json::exception& error) {
+    fail(checkpoint, "a checkpoint's notes", error.what(), "the file is damaged");
+  }
+  reader.expect_nothing_else();
+  record_.go_on_after(step_);
+  record_.add({{"event", "resume"}, {"step", step_}, {"environment", environment_json()}});
+}
+
+StepReport Trainer::take_step() {
+  ++step_;
+  // Every step draws its random numbers from a seed of its own: nothing of the generator needs to be kept.
+  at::manual_seed(static_cast<uint64_t>(options_.run.seed) * 1000003 + static_cast<uint64_t>(step_));
+  StepReport report;
+  report.step = step_;
+  report.steps = options_.run.steps;
+  report.learning_rate = learning_rate(options_.optimizer, step_, options_.run.steps);
+  const bool wants_slow = step_ == 1 || is_due(options_.run.log_every);
+  const auto targets = task_.draw(options_.optimizer.accumulation);
+  double objective = 0;
+  for (int64_t index = 0; index < options_.optimizer.accumulation; ++index) {
+    auto losses = task_.losses(index, wants_slow);
+    const auto loss = losses.objective / static_cast<double>(std::max<int64_t>(1, targets));
+    loss.backward();
+    objective += loss.item<double>();
+    for (auto [total, part] : {std::pair{&report.adapted, &losses.adapted}, std::pair{&report.slow, &losses.slow}}) {
+      total->sum += part->sum;
+      total->count += part->count;
+    }
+  }
+  report.norm = optimizer_.gradient_norm();
+  report.skipped = guard_.objection(objective, report.norm);
+  if (report.skipped.empty())
+    optimizer_.step(report.learning_rate, report.norm);
+  else
+    task_.forget();
+  optimizer_.clear_gradients();
+  return report;
+}
+
+void Trainer::report_step(StepReport& report, double started) {
+  report.seconds = seconds_now() - started;
+  const auto tokens = static_cast<double>(report.adapted.count);
+  recent_seconds_ = recent_seconds_ == 0 ? report.seconds : 0.95 * recent_seconds_ + 0.05 * report.seconds;
+  report.tokens_per_second = tokens / report.seconds;
+  report.share_of_peak = peak_flops_ > 0 ? facts_.flops_per_token * report.tokens_per_second / peak_flops_ : 0;
+  report.seconds_left = recent_seconds_ * static_cast<double>(options_.run.steps - step_);
+  observer_.on_step(report);
+  if (step_ == 1 || is_due(options_.run.log_every) || !report.skipped.empty()) record_step(report);
+}
+
+void Trainer::record_step(const StepReport& report) {
+  nlohmann::json line = {{"event", "step"},
+                         {"step", report.step},
+                         {"loss", report.adapted.mean()},
+                         {"norm", report.norm},
+                         {"lr", report.learning_rate},
+                         {"seconds", report.seconds},
+                         {"tokens_per_second", report.tokens_per_second}};
+  if (report.slow.count > 0) line["slow"] = report.slow.mean();
+  if (!report.skipped.empty()) line["skipped"] = report.skipped;
+  for (const auto& [name, value] : task_.step_sizes()) line["step_sizes"][name] = value;
+  record_.add(line);
+}
+
+void Trainer::stop_if_hopeless() const {
+  if (!guard_.has_had_enough()) return;
+  const auto good = checkpoints_.latest();
+  fail(fmt::format("step {}", step_), "losses and gradients of the usual size",
+       fmt::format("{} bad steps in a row", options_.run.max_skipped),
+       fmt::format("a learning rate that is too high? The last good checkpoint: {}", good.value_or("none yet")));
+}
+
+void Trainer::validate() {
+  ValidationReport report{step_, task_.validate(observer_.validation_progress()), false};
+  const double loss = report.validation.adapted.mean();
+  report.is_best = std::isfinite(loss) && (!has_best_ || loss < best_loss_);
+  if (report.is_best) {
+    has_best_ = true;
+    best_loss_ = loss;
+    task_.save_model(inside("best"));
+  }
+  record_.add({{"event", "valid"},
+               {"step", step_},
+               {"loss", loss},
+               {"slow", report.validation.slow.mean()},
+               {"tokens", report.validation.adapted.count},
+               {"seconds", report.validation.seconds},
+               {"is_best", report.is_best}});
+  observer_.on_validation(report);
+}
+
+void Trainer::save_checkpoint() {
+  TensorMap tensors;
+  optimizer_.append_to(tensors);
+  task_.append_state(tensors);
+  checkpoints_.save(step_, tensors,
+                    {{"step", step_},
+                     {"config", options_.config},
+                     {"position", task_.position()},
+                     {"guard", guard_.to_json()},
+                     {"best_loss", has_best_ ? nlohmann::json(best_loss_) : nlohmann::json()}});
+  observer_.on_checkpoint(step_);
+}
+
+}  // namespace fwl

@@ -1,0 +1,85 @@
+// The training loop: steps, validations, checkpoints; it can be stopped at any moment and goes on as if it had not.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "train/checkpoints.h"
+#include "train/optimizer.h"
+#include "train/run_record.h"
+#include "train/step_guard.h"
+#include "train/training_task.h"
+
+namespace fwl {
+
+struct StepReport {
+  int64_t step = 0, steps = 0;
+  LossSum adapted, slow;
+  double norm = 0, learning_rate = 0;
+  double seconds = 0;        // of this step
+  double tokens_per_second = 0;
+  double share_of_peak = 0;  // of the best matrix product measured at the start
+  double seconds_left = 0;
+  std::string skipped;  // why, or empty
+};
+
+struct ValidationReport {
+  int64_t step = 0;
+  Validation validation;
+  bool is_best = false;
+};
+
+// The library prints nothing: whoever runs it decides what to show.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_start(int64_t parameters, const TaskFacts& facts, double peak_flops, int64_t done_steps) = 0;
+  virtual void on_step(const StepReport& report) = 0;
+  virtual void on_validation(const ValidationReport& report) = 0;
+  virtual void on_checkpoint(int64_t step) = 0;
+  virtual ProgressReport validation_progress() = 0;
+};
+
+struct TrainerOptions {
+  OptimizerConfig optimizer;
+  RunConfig run;
+  std::string folder;     // checkpoints/, best/, model/, record.jsonl
+  nlohmann::json config;  // all settings, for the record and to refuse going on with others
+  bool resumes = false;
+};
+
+class Trainer {
+ public:
+  Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& observer);
+
+  // On an interrupt it saves a checkpoint, and throws Interrupted.
+  void run();
+
+ private:
+  void start_or_resume();
+  void resume(const std::string& checkpoint);
+  StepReport take_step();
+  void report_step(StepReport& report, double started);
+  void stop_if_hopeless() const;
+  void validate();
+  void save_checkpoint();
+  void record_step(const StepReport& report);
+  bool is_due(int64_t every) const { return step_ % every == 0 || step_ == options_.run.steps; }
+  std::string inside(const char* name) const;
+
+  TrainingTask& task_;
+  TrainerOptions options_;
+  TrainObserver& observer_;
+  Optimizer optimizer_;
+  StepGuard guard_;
+  Checkpoints checkpoints_;
+  RunRecord record_;
+  TaskFacts facts_;
+  double peak_flops_ = 0;
+  double recent_seconds_ = 0;  // an average, for the time left
+  int64_t step_ = 0;
+  double best_loss_ = 0;
+  bool has_best_ = false;
+};
+
+}  // namespace fwl
