@@ -10,6 +10,7 @@ std::vector<Command> all_commands() {
   commands.push_back(tokenize_command());
   commands.push_back(inspect_command());
   commands.push_back(train_command());
+  commands.push_back(attach_command());
   return commands;
 }
 

@@ -10,5 +10,6 @@ Command tokenize_command();
 Command vocabulary_command();
 Command inspect_command();
 Command train_command();
+Command attach_command();
 
 }  // namespace fwl

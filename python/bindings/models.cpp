@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "model/language_model.h"
 #include "store/open_base.h"
+#include "store/open_model.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -91,11 +92,11 @@ void bind_language_model(py::module_& module) {
       .def_property_readonly("tokens_read", &Session::tokens_read)
       .def_property_readonly("bytes", &Session::bytes)
       .def_readonly("fast", &Session::fast);
-  py::class_<LanguageModel>(module, "LanguageModel")
+  py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel")
       .def(py::init([](std::shared_ptr<BaseModel> base, const FastWeightLayer* layer) {
              Adapter adapter;
              if (layer) adapter.layer = std::make_shared<FastWeightLayer>(*layer);
-             return LanguageModel(std::move(base), std::move(adapter));
+             return std::make_shared<LanguageModel>(std::move(base), std::move(adapter));
            }),
            arg("base"), arg("layer") = nullptr)
       .def("new_session", &LanguageModel::new_session, arg("sequences") = 1)
@@ -105,7 +106,7 @@ void bind_language_model(py::module_& module) {
              int64_t chunk) {
             return model.read(tokens, session, {adaptation_from_name(adapt), chunk, false}).adapted;
           },
-          arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 128, ReleaseGil(),
+          arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 0, ReleaseGil(),
           "Reads tokens (B,T) and gives the loss of each given those before it; the first of a text has none.")
       .def(
           "next_logits",
@@ -113,8 +114,21 @@ void bind_language_model(py::module_& module) {
             return model.next_logits(session, adaptation_from_name(adapt));
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
+      .def("parameters",
+           [](const LanguageModel& model) {
+             py::dict result;
+             for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
+             return result;
+           })
       .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
       .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
+  module.def(
+      "open_model",
+      [](const std::string& path, const std::string& adapter, const std::string& weights) {
+        return open_model(path, adapter, weight_format_from_name(weights)).model;
+      },
+      arg("path"), arg("adapter") = "", arg("weights") = "packed", ReleaseGil(),
+      "Opens a model trained here, or a published one with or without an adapter.");
 }
 
 }  // namespace

@@ -2,14 +2,12 @@
 
 #include <cstdint>
 
+#include "text/utf8.h"
+
 namespace fwl {
 namespace {
 
 constexpr uint32_t no_character = 0xFFFFFFFF;
-
-bool is_continuation(char byte) {
-  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
-}
 
 size_t encoded_length(char lead) {
   const auto byte = static_cast<uint8_t>(lead);

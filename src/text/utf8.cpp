@@ -5,10 +5,6 @@
 namespace fwl {
 namespace {
 
-bool is_continuation(char byte) {
-  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
-}
-
 bool is_ascii(const char* eight_bytes) {
   uint64_t word = 0;
   std::memcpy(&word, eight_bytes, sizeof word);

@@ -13,6 +13,10 @@ struct CodePoint {
   size_t bytes = 0;  // 0: no valid sequence starts here
 };
 
+inline bool is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
 // The code point at the start of a text that is not empty. No overlong forms, no surrogates, nothing above U+10FFFF.
 CodePoint first_code_point(std::string_view text);
 

@@ -22,6 +22,9 @@ constexpr const char* checkpoint_extension = ".safetensors";
 
 Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
   fs::create_directories(folder_);
+  // What a killed run was about to write.
+  for (const auto& entry : fs::directory_iterator(folder_))
+    if (entry.path().filename().string().find(".partial.") != std::string::npos) fs::remove(entry.path());
 }
 
 // Names have the step in ten digits, so that their order is that of the steps.

@@ -9,6 +9,7 @@
 
 #include "model/cost.h"
 #include "support/error.h"
+#include "train/step_sizes.h"
 
 namespace fwl {
 namespace {
@@ -51,15 +52,6 @@ BatchTensors to_tensors(const TokenBatch& batch, at::Device device) {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-LossSum loss_sum(const at::Tensor& losses, int64_t count) {
-  return losses.defined() ? LossSum{losses.detach().sum(at::kDouble).item<double>(), count} : LossSum{};
-}
-
-void add(LossSum& total, const LossSum& part) {
-  total.sum += part.sum;
-  total.count += part.count;
 }
 
 }  // namespace
@@ -187,8 +179,8 @@ Validation TextTask::validate_windows(const ProgressReport& progress) {
     auto session = model_->new_session(batch.rows);
     const auto hidden = model_->base().read(inputs, session.base);
     const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
-    add(result.adapted, loss_sum(losses.adapted, batch.target_count()));
-    add(result.slow, loss_sum(losses.slow, batch.target_count()));
+    result.adapted += loss_sum(losses.adapted, batch.target_count());
+    result.slow += loss_sum(losses.slow, batch.target_count());
     progress({result.adapted.count, tokens - 1, "tokens", {}});
   }
   return result;
@@ -203,8 +195,8 @@ Validation TextTask::validate_lanes(const ProgressReport& progress) {
     const auto [inputs, targets, weights] = to_tensors(batch, device_);
     const auto hidden = model_->base().read(inputs, session.base);
     const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
-    add(result.adapted, loss_sum(losses.adapted, batch.target_count()));
-    add(result.slow, loss_sum(losses.slow, batch.target_count()));
+    result.adapted += loss_sum(losses.adapted, batch.target_count());
+    result.slow += loss_sum(losses.slow, batch.target_count());
     progress({result.adapted.count, valid_size(), "tokens", {}});
   }
   return result;
@@ -229,20 +221,6 @@ void TextTask::save_model(const std::string& folder) const {
 
 std::vector<std::pair<std::string, double>> TextTask::step_sizes() const {
   return step_sizes_of(model_->adapter());
-}
-
-std::vector<std::pair<std::string, double>> step_sizes_of(const Adapter& adapter) {
-  const at::NoGradGuard no_grad;
-  std::vector<std::pair<std::string, double>> sizes;
-  if (adapter.layer) {
-    const auto steps = adapter.layer->steps(), decays = adapter.layer->decays();
-    for (size_t index = 0; index < weight_names.size(); ++index)
-      sizes.emplace_back(fmt::format("step {}", weight_names[index]), steps.all()[index]->item<double>());
-    for (size_t index = 0; decays.is_defined() && index < weight_names.size(); ++index)
-      sizes.emplace_back(fmt::format("decay {}", weight_names[index]), decays.all()[index]->item<double>());
-  }
-  if (adapter.bias_log_step.defined()) sizes.emplace_back("step bias", adapter.bias_log_step.exp().item<double>());
-  return sizes;
 }
 
 }  // namespace fwl

@@ -55,7 +55,4 @@ class TextTask : public TrainingTask {
   std::optional<Session> carried_;  // between the batches of lanes
 };
 
-// Step sizes and decays under names like "step U", "decay W".
-std::vector<std::pair<std::string, double>> step_sizes_of(const Adapter& adapter);
-
 }  // namespace fwl

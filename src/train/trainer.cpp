@@ -132,10 +132,8 @@ StepReport Trainer::take_step() {
     const auto loss = losses.objective / static_cast<double>(std::max<int64_t>(1, targets));
     loss.backward();
     objective += loss.item<double>();
-    for (auto [total, part] : {std::pair{&report.adapted, &losses.adapted}, std::pair{&report.slow, &losses.slow}}) {
-      total->sum += part->sum;
-      total->count += part->count;
-    }
+    report.adapted += losses.adapted;
+    report.slow += losses.slow;
   }
   report.norm = optimizer_.gradient_norm();
   report.skipped = guard_.objection(objective, report.norm);

@@ -16,7 +16,13 @@ struct LossSum {
   double sum = 0;
   int64_t count = 0;
   double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+  LossSum& operator+=(const LossSum& other) {
+    sum += other.sum;
+    count += other.count;
+    return *this;
+  }
 };
+LossSum loss_sum(const at::Tensor& losses, int64_t count);  // nothing of undefined losses
 
 struct BatchLosses {
   at::Tensor objective;   // the sum over the batch's targets, with its graph

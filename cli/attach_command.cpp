@@ -1,0 +1,100 @@
+// `fwl attach`: a fast weight layer for a pretrained model.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/engine_flags.h"
+#include "cli/train_console.h"
+#include "store/open_base.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+#include "text/tokenize.h"
+#include "train/attach_task.h"
+#include "train/trainer.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  AttachConfig attach;
+  EngineFlags engine;
+  std::vector<std::string> text, valid_text;
+  std::string documents = "file";
+  std::string out, cache;
+  bool resume = false;
+};
+
+void describe(Fields& fields, Options& options) {
+  fields.add("text", options.text, "text files and folders to train on, or one token file").required();
+  fields.add("valid_text", options.valid_text, "the same to validate on");
+  fields.add("documents", options.documents, "what a document is, as for fwl tokenize");
+  fields.add("out", options.out, "folder of the run; the adapter comes to model/ in it").required();
+  fields.add("cache", options.cache, "folder for tokens and hidden states, 2 bytes a number; empty: cache/ in the run");
+  fields.add("resume", options.resume, "go on with the run in that folder, if there is one");
+  add_fields(fields, options.engine);
+  add_fields(fields, options.attach);
+}
+
+std::string tokens_of(const Options& options, const std::vector<std::string>& text, const std::string& path,
+                      Console& console) {
+  if (text.size() == 1 && text.front().ends_with(".tokens")) return text.front();
+  TokenizeOptions tokenize;
+  tokenize.corpus.inputs = text;
+  tokenize.corpus.documents = options.documents;
+  tokenize.out = path;
+  tokenize.tokenizer_name = fs::path(options.attach.base).filename().string();
+  tokenize.threads = std::max(1U, std::thread::hardware_concurrency());
+  tokenize_corpus(*open_tokenizer(options.attach.base), tokenize, console.progress("tokenize"));
+  return path;
+}
+
+AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name,
+                     Console& console) {
+  if (text.empty()) return {};
+  const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
+  fs::create_directories(folder);
+  const auto path = tokens_of(options, text, (folder / fmt::format("{}.tokens", name)).string(), console);
+  auto tokens = std::make_shared<const TokenFile>(path);
+  const auto tokenizer = open_tokenizer(options.attach.base);
+  if (tokens->tokenizer_hash() != tokenizer->hash())
+    fail(path, fmt::format("tokens of {}", options.attach.base), fmt::format("tokens of {}", tokens->tokenizer_name()),
+         "tokenized with another vocabulary");
+  return {std::move(tokens), (folder / fmt::format("{}.hidden", name)).string()};
+}
+
+int run(Options& options, Console& console) {
+  const InterruptScope interrupts;
+  const auto device = apply(options.engine);
+  if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
+  auto base = open_base(options.attach.base, WeightFormat::fp32);
+  AttachTask task(options.attach, std::move(base), open_text(options, options.text, "train", console),
+                  open_text(options, options.valid_text, "valid", console), console.progress("hidden states"));
+  Fields fields;
+  add_fields(fields, options.attach);
+  TrainConsole observer(console, options.attach.run.log_every);
+  Trainer trainer(task,
+                  {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
+                  observer);
+  trainer.run();
+  console.out() << (fs::path(options.out) / "model").string() << '\n';
+  return 0;
+}
+
+}  // namespace
+
+Command attach_command() {
+  return make_command<Options>(
+      "attach", "train a fast weight layer on a pretrained model",
+      "examples:\n"
+      "  fwl attach --base smollm2.gguf --text books/ --valid-text held-out.txt --out runs/books\n"
+      "  fwl attach --base gpt2/ --text a.txt --trains-base --segment-tokens 1024 --window-tokens 1024 --out runs/gpt2",
+      describe, run);
+}
+
+}  // namespace fwl

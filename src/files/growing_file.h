@@ -1,0 +1,28 @@
+// A file that grows at its end over many runs: what has been synced stays, what came after it is written again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fwl {
+
+class GrowingFile {
+ public:
+  // Opens or creates it, and cuts off everything after the first `size` bytes; throws UserError where there are fewer.
+  GrowingFile(const std::string& path, uint64_t size);
+  ~GrowingFile();
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  void append(const void* bytes, size_t count);
+  void sync();  // to disk
+  uint64_t size() const { return size_; }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  uint64_t size_;
+};
+
+}  // namespace fwl

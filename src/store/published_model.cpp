@@ -1,0 +1,29 @@
+#include "store/published_model.h"
+
+#include <filesystem>
+
+#include "engine/tensor_files.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_weights(const fs::path& file) {
+  const auto name = file.filename().string();
+  return file.extension() == ".safetensors" || file.extension() == ".bin" || name.ends_with(".index.json");
+}
+
+}  // namespace
+
+void save_published_model(const BaseModel& base, const std::string& source, const std::string& folder) {
+  fs::create_directories(folder);
+  for (const auto& entry : fs::directory_iterator(source))
+    if (entry.is_regular_file() && !holds_weights(entry.path()))
+      fs::copy_file(entry.path(), fs::path(folder) / entry.path().filename(), fs::copy_options::overwrite_existing);
+  TensorMap tensors;
+  for (const auto& [name, tensor] : base.parameters()) tensors[name] = tensor.detach();
+  save_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
+}
+
+}  // namespace fwl

@@ -1,0 +1,225 @@
+#include "train/attach_task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/cost.h"
+#include "store/published_model.h"
+#include "support/error.h"
+#include "support/fields.h"
+#include "train/step_sizes.h"
+
+namespace fwl {
+namespace {
+
+constexpr int64_t tokens_for_first_steps = 512;
+
+at::Tensor ids_of(const TokenView& tokens, int64_t first, int64_t count) {
+  auto ids = at::empty({count}, at::kLong);
+  tokens.read(first, std::span<int64_t>(ids.mutable_data_ptr<int64_t>(), static_cast<size_t>(count)));
+  return ids;
+}
+
+nlohmann::json text_facts(const TokenFile& file) {
+  return {{"path", file.path()}, {"tokens", file.size()}, {"hash", to_hex(file.ids_hash())}};
+}
+
+}  // namespace
+
+AttachConfig::AttachConfig() {
+  layer.is_residual = true;
+  layer.has_layer_norm = false;
+  layer.gradient_at = "boundary";
+  layer.decay = 0.98;
+  layer.max_drift = 1;
+  optimizer.lr = 1e-4;
+  optimizer.warmup_steps = 20;
+}
+
+void add_fields(Fields& fields, AttachConfig& config) {
+  fields.add("base", config.base, "the pretrained model: a GGUF file or a Hugging Face folder").required();
+  fields.add("trains_base", config.trains_base, "train the base too (Hugging Face folders)");
+  fields.add("window_tokens", config.window_tokens, "the base starts anew after so many tokens").range(2, 1 << 24);
+  fields.add("segment_tokens", config.segment_tokens, "tokens of a lane in a step").range(1, 1 << 24);
+  fields.add("rows", config.rows, "lanes: places of the text that are read at the same time").range(1, 4096);
+  add_fields(fields, config.layer);
+  add_fields(fields, config.objective);
+  add_fields(fields, config.optimizer);
+  add_fields(fields, config.run);
+}
+
+AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
+                       const AttachText& valid, const ProgressReport& progress)
+    : config_(config), base_(std::move(base)) {
+  if (config_.objective.name == "bias-only") fail("objective.name", "static, fwl or fwl-first-order", "bias-only");
+  if (config_.trains_base && !std::filesystem::is_directory(config_.base))
+    fail("trains_base", "a Hugging Face folder as the base", config_.base, "packed files cannot be written back");
+  if (config_.trains_base && config_.segment_tokens > config_.window_tokens)
+    fail("segment_tokens", fmt::format("at most window_tokens, {}", config_.window_tokens),
+         std::to_string(config_.segment_tokens), "a trained base reads a segment at a time");
+  description_ = {std::filesystem::path(config_.base).filename().string(),
+                  model_hash(config_.base, progress),
+                  base_->architecture(),
+                  base_->width(),
+                  config_.trains_base ? config_.segment_tokens : config_.window_tokens,
+                  config_.objective.name,
+                  config_.layer};
+  train_ = open_text(train, progress);
+  if (valid.tokens) valid_ = open_text(valid, progress);
+  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed),
+                     at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
+  auto parameters = layer_parameters(config_.layer, base_->width(), fresh);
+  const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
+  parameters.log_steps = log_steps_from_data(batch_at(train_, 1, 0).hidden.slice(1, 0, sample), parameters);
+  auto options = config_.layer.options();
+  options.is_first_order = config_.objective.name == "fwl-first-order";
+  Adapter adapter{std::make_shared<FastWeightLayer>(parameters, options), {}, config_.layer.chunk_tokens};
+  model_ = std::make_unique<LanguageModel>(base_, std::move(adapter));
+}
+
+AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressReport& progress) const {
+  const auto& tokens = *text.tokens;
+  if (tokens.size() < 2) fail(tokens.path(), "at least two tokens", std::to_string(tokens.size()));
+  if (tokens.vocabulary_size() > base_->vocabulary_size())
+    fail(tokens.path(), fmt::format("ids of the base's {} words", base_->vocabulary_size()),
+         fmt::format("a vocabulary of {}", tokens.vocabulary_size()), "tokenized for another model");
+  if (config_.trains_base) return {text.tokens, std::nullopt};
+  const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->width(),
+                           config_.window_tokens};
+  fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
+  return {text.tokens, HiddenCache(text.cache_path, key)};
+}
+
+NamedTensors AttachTask::parameters() const {
+  return config_.trains_base ? model_->parameters() : adapter_parameters(model_->adapter());
+}
+
+TaskFacts AttachTask::facts() const {
+  const auto parts = costs(*model_, {config_.segment_tokens, config_.objective.adapts()});
+  double flops = 0;
+  for (const auto& part : parts)
+    if (config_.trains_base || part.part == "layer" || part.part == "head") flops += part.training_flops;
+  return {config_.rows * config_.segment_tokens * config_.optimizer.accumulation, flops};
+}
+
+nlohmann::json AttachTask::data_facts() const {
+  nlohmann::json json = {{"base", {{"name", description_.base_name}, {"hash", description_.base_hash}}},
+                         {"train", text_facts(*train_.tokens)}};
+  if (valid_.tokens) json["valid"] = text_facts(*valid_.tokens);
+  return json;
+}
+
+int64_t AttachTask::lane_targets(const Text& text, int64_t rows) const {
+  const int64_t targets = (text.tokens->size() - 1) / rows;
+  if (targets < 1)
+    fail(text.tokens->path(), fmt::format("at least one token for each of {} lanes", rows),
+         std::to_string(text.tokens->size()), "fewer rows, or more text");
+  return targets;
+}
+
+at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count) const {
+  auto state = base_->new_state(1);
+  const auto device = base_->parameters().front().second.device();
+  return base_->read(ids_of(*text.tokens, first, count).unsqueeze(0).to(device), state);  // 1,T,D
+}
+
+AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position) const {
+  const int64_t lane = lane_targets(text, rows), count = std::min(config_.segment_tokens, lane - position);
+  std::vector<at::Tensor> hidden, targets;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t first = row * lane + position;
+    hidden.push_back(text.hidden ? text.hidden->read(first, count).unsqueeze(0) : live_hidden(text, first, count));
+    targets.push_back(ids_of(*text.tokens, first + 1, count));
+  }
+  const auto device = base_->parameters().front().second.device();
+  return {at::cat(hidden).to(device), at::stack(targets).to(device)};
+}
+
+int64_t AttachTask::draw(int64_t count) {
+  const int64_t lane = lane_targets(train_, config_.rows);
+  drawn_.clear();
+  int64_t targets = 0;
+  for (int64_t index = 0; index < count; ++index) {
+    if (position_ >= lane) position_ = 0;
+    drawn_.push_back(position_);
+    const int64_t tokens = std::min(config_.segment_tokens, lane - position_);
+    targets += config_.rows * tokens;
+    position_ += tokens;
+  }
+  return targets;
+}
+
+ReadOptions AttachTask::read_options(bool wants_slow) const {
+  return {config_.objective.adapts() ? Adaptation::write : Adaptation::off, 0, wants_slow};
+}
+
+BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
+  const int64_t position = drawn_[static_cast<size_t>(index)];
+  if (position == 0) carried_.reset();
+  base_->set_training(true);
+  const auto batch = batch_at(train_, config_.rows, position);
+  auto session = carried_ ? std::move(*carried_) : model_->new_session(config_.rows);
+  const double share = config_.objective.slow_share;
+  const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(wants_slow || share > 0));
+  BatchLosses result;
+  result.objective = losses.adapted.sum();
+  if (share > 0) result.objective = (1 - share) * result.objective + share * losses.slow.sum();
+  result.adapted = loss_sum(losses.adapted, batch.targets.numel());
+  result.slow = loss_sum(losses.slow, batch.targets.numel());
+  session.detach();
+  carried_ = std::move(session);
+  return result;
+}
+
+Validation AttachTask::validate(const ProgressReport& progress) {
+  const at::NoGradGuard no_grad;
+  const auto start = std::chrono::steady_clock::now();
+  base_->set_training(false);
+  Validation result;
+  auto session = model_->new_session(1);
+  const int64_t targets = lane_targets(valid_, 1);
+  for (int64_t position = 0; position < targets; position += config_.segment_tokens) {
+    const auto batch = batch_at(valid_, 1, position);
+    const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(true));
+    result.adapted += loss_sum(losses.adapted, batch.targets.numel());
+    result.slow += loss_sum(losses.slow, batch.targets.numel());
+    progress({result.adapted.count, targets, "tokens", {}});
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+nlohmann::json AttachTask::position() const {
+  return {{"lane_position", position_}, {"data_hash", to_hex(train_.tokens->ids_hash())}};
+}
+
+void AttachTask::append_state(TensorMap& tensors) const {
+  if (carried_) model_->append_session(tensors, *carried_);
+}
+
+void AttachTask::restore(const nlohmann::json& position, TensorReader& reader) {
+  if (position.at("data_hash") != to_hex(train_.tokens->ids_hash()))
+    fail(reader.path(), "the text that the run began with", train_.tokens->path(), "another text");
+  position_ = position.at("lane_position").get<int64_t>();
+  if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
+}
+
+void AttachTask::save_model(const std::string& folder) const {
+  auto description = description_;
+  if (config_.trains_base) {
+    save_published_model(*base_, config_.base, folder);
+    description.base_name = std::filesystem::path(folder).filename().string();
+    description.base_hash = model_hash(folder);
+  }
+  save_adapter(model_->adapter(), description, config_.trains_base ? folder + "/adapter" : folder);
+}
+
+std::vector<std::pair<std::string, double>> AttachTask::step_sizes() const {
+  return step_sizes_of(model_->adapter());
+}
+
+}  // namespace fwl

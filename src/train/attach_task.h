@@ -1,0 +1,81 @@
+// Training a fast weight layer on a pretrained model: consecutive text in lanes, fast weights carried across windows.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "store/adapter_folder.h"
+#include "train/hidden_cache.h"
+#include "train/train_config.h"
+#include "train/training_task.h"
+
+namespace fwl {
+
+struct AttachConfig {
+  std::string base;               // a GGUF file or a Hugging Face folder
+  bool trains_base = false;       // otherwise the base stays frozen, and its hidden states come from a cache
+  int64_t window_tokens = 2048;   // the base starts anew with every window
+  int64_t segment_tokens = 2048;  // T of a step
+  int64_t rows = 1;               // B lanes
+  LayerConfig layer;
+  ObjectiveConfig objective;
+  OptimizerConfig optimizer;
+  RunConfig run;
+
+  AttachConfig();  // what suits a pretrained model
+};
+
+void add_fields(Fields& fields, AttachConfig& config);
+
+// A text for the task: its tokens, and where their hidden states are kept.
+struct AttachText {
+  std::shared_ptr<const TokenFile> tokens;
+  std::string cache_path;
+};
+
+class AttachTask : public TrainingTask {
+ public:
+  // Fills the caches that are needed. `valid` may have no tokens: no validation.
+  AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
+             const AttachText& valid, const ProgressReport& progress);
+
+  NamedTensors parameters() const override;
+  TaskFacts facts() const override;
+  nlohmann::json data_facts() const override;
+  int64_t draw(int64_t count) override;
+  BatchLosses losses(int64_t batch, bool wants_slow) override;
+  void forget() override { carried_.reset(); }
+  bool can_validate() const override { return valid_.tokens != nullptr; }
+  Validation validate(const ProgressReport& progress) override;
+  nlohmann::json position() const override;
+  void append_state(TensorMap& tensors) const override;
+  void restore(const nlohmann::json& position, TensorReader& reader) override;
+  void save_model(const std::string& folder) const override;
+  std::vector<std::pair<std::string, double>> step_sizes() const override;
+
+ private:
+  struct Text {
+    std::shared_ptr<const TokenFile> tokens;
+    std::optional<HiddenCache> hidden;
+  };
+  struct Batch {
+    at::Tensor hidden, targets;  // B,T,D  B,T
+  };
+
+  Text open_text(const AttachText& text, const ProgressReport& progress) const;
+  Batch batch_at(const Text& text, int64_t rows, int64_t position) const;
+  at::Tensor live_hidden(const Text& text, int64_t first, int64_t count) const;
+  int64_t lane_targets(const Text& text, int64_t rows) const;
+  ReadOptions read_options(bool wants_slow) const;
+
+  AttachConfig config_;
+  std::shared_ptr<BaseModel> base_;
+  AdapterDescription description_;
+  std::unique_ptr<LanguageModel> model_;
+  Text train_, valid_;
+  int64_t position_ = 0;           // in each lane
+  std::vector<int64_t> drawn_;     // positions of the batches drawn
+  std::optional<Session> carried_;
+};
+
+}  // namespace fwl

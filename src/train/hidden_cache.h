@@ -1,0 +1,41 @@
+// A frozen base model's hidden states of a text, computed once and kept on disk: two bytes a number, in bf16.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+#include "base/base_model.h"
+#include "files/memory_map.h"
+#include "support/progress.h"
+#include "text/token_file.h"
+
+namespace fwl {
+
+struct HiddenCacheKey {
+  std::string base_hash;
+  std::string data_hash;
+  int64_t tokens = 0;         // positions that are kept: all but the text's last
+  int64_t width = 0;          // D
+  int64_t window_tokens = 0;  // the base starts anew with every window
+};
+
+// The base reads windows one after the other; what an interrupted run has finished is kept. Files: `path` and
+// `path`.json.
+void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
+                       const TokenView& tokens, const ProgressReport& progress);
+
+class HiddenCache {
+ public:
+  HiddenCache(const std::string& path, const HiddenCacheKey& key);  // throws UserError unless it is complete
+
+  // Positions [first, first + count) as float.   count,D
+  at::Tensor read(int64_t first, int64_t count) const;
+
+ private:
+  MemoryMap map_;
+  HiddenCacheKey key_;
+};
+
+}  // namespace fwl
