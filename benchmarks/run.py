@@ -1,10 +1,10 @@
-"""Runs every benchmark, or those named: python benchmarks/run.py [tokenizer_speed] [layer_speed] [model_speed]"""
+"""Runs every benchmark, or those named: python benchmarks/run.py [tokenizer_speed] [layer_speed] [model_speed] [training_speed]"""
 
 import importlib
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("tokenizer_speed", "layer_speed", "model_speed")
+BENCHMARKS = ("tokenizer_speed", "layer_speed", "model_speed", "training_speed")
 
 
 def main():

@@ -82,7 +82,7 @@ at::Tensor SparseLocal::attention(const Layer& layer, int64_t index, const at::T
   const auto all = product(x, layer.query_key_value.t());  // B,T,3D
   const auto parts = all.view({x.size(0), x.size(1), 3 * config_.heads, -1}).split(config_.heads, 2);
   const auto turned = [&](const at::Tensor& heads) {
-    return rotate_(heads.contiguous(), angles, RotaryPairs::halves);  // B,T,heads,d
+    return rotate_(heads, angles, RotaryPairs::halves);  // B,T,heads,d
   };
   return product(attend(state, index, turned(parts[0]), turned(parts[1]), parts[2]), layer.output.t());
 }

@@ -21,8 +21,13 @@ class VisibleKeys {
     return 0;
   }
 
+  // As one number, and back.
+  int64_t packed() const { return tokens_ * kinds + static_cast<int64_t>(kind_); }
+  static VisibleKeys unpacked(int64_t number) { return {static_cast<Kind>(number % kinds), number / kinds}; }
+
  private:
   enum class Kind { all, sliding, blocks };
+  static constexpr int64_t kinds = 3;
   VisibleKeys(Kind kind, int64_t tokens) : kind_(kind), tokens_(tokens) {}
   Kind kind_;
   int64_t tokens_;

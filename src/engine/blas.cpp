@@ -11,13 +11,12 @@ namespace fwl {
 namespace {
 
 // A row-major product is the column-major product of the operands in the other order.
-void gemm(char order, const float* b, int64_t b_stride, const float* a, int64_t a_stride, float* out,
-          int64_t out_stride, int64_t n, int64_t m, int64_t k) {
-  const char plain = 'N';
-  const float one = 1, zero = 0;
+void gemm(char b_order, char a_order, const float* b, int64_t b_stride, const float* a, int64_t a_stride, float keep,
+          float* out, int64_t out_stride, int64_t n, int64_t m, int64_t k) {
+  const float one = 1;
   const auto rows = static_cast<int>(n), columns = static_cast<int>(m), inner = static_cast<int>(k),
              ldb = static_cast<int>(b_stride), lda = static_cast<int>(a_stride), ldc = static_cast<int>(out_stride);
-  sgemm_(&order, &plain, &rows, &columns, &inner, &one, b, &ldb, a, &lda, &zero, out, &ldc);
+  sgemm_(&b_order, &a_order, &rows, &columns, &inner, &one, b, &ldb, a, &lda, &keep, out, &ldc);
 }
 
 }  // namespace
@@ -28,12 +27,17 @@ at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
 
 void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
                             int64_t out_stride, int64_t m, int64_t n, int64_t k) {
-  gemm('T', b, b_stride, a, a_stride, out, out_stride, n, m, k);
+  gemm('T', 'N', b, b_stride, a, a_stride, 0, out, out_stride, n, m, k);
 }
 
 void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out, int64_t out_stride,
               int64_t m, int64_t n, int64_t k) {
-  gemm('N', b, b_stride, a, a_stride, out, out_stride, n, m, k);
+  gemm('N', 'N', b, b_stride, a, a_stride, 0, out, out_stride, n, m, k);
+}
+
+void add_transposed_product(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
+                            int64_t out_stride, int64_t m, int64_t n, int64_t k) {
+  gemm('N', 'T', b, b_stride, a, a_stride, 1, out, out_stride, n, m, k);
 }
 
 }  // namespace fwl

@@ -18,4 +18,8 @@ void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, in
 void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out, int64_t out_stride,
               int64_t m, int64_t n, int64_t k);
 
+// Row-major: out += a^T @ b.   a: k,m   b: k,n   out: m,n
+void add_transposed_product(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,
+                            int64_t out_stride, int64_t m, int64_t n, int64_t k);
+
 }  // namespace fwl

@@ -111,6 +111,14 @@ float attention_weights(float* row, const float* extra, float scale, int64_t cou
   return 1 / exponentiate_and_sum(row, maximum, count);
 }
 
+FWL_FOR_EACH_CPU void attention_gradient_row(float* p, float* s, float factor, float mean, float scale,
+                                             int64_t count) {
+  for (int64_t index = 0; index < count; ++index) {
+    p[index] *= factor;
+    s[index] = p[index] * (s[index] - mean) * scale;
+  }
+}
+
 // One range of columns from top to bottom: every tile's exponentials are relative to the greatest logit seen so far,
 // which is remembered per tile, and put right in a second pass.
 void softmax_of_columns(float* data, int64_t rows, int64_t stride, const float* bias, float* log_sum, int64_t columns) {

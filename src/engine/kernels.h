@@ -12,6 +12,9 @@ float dot(const float* a, const float* b, int64_t count);
 // Returns one over their sum.
 float attention_weights(float* row, const float* extra, float scale, int64_t count);
 
+// p *= factor, and then s = p * (s - mean) * scale: the gradient of a row of scores.
+void attention_gradient_row(float* p, float* s, float factor, float mean, float scale, int64_t count);
+
 // Softmax of data + bias (one per row, or null) down each of `columns` columns, in place, with each one's log-sum-exp.
 void softmax_of_columns(float* data, int64_t rows, int64_t stride, const float* bias, float* log_sum, int64_t columns);
 

@@ -50,19 +50,13 @@ RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t
   return {angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
 }
 
-at::Tensor rotate_(at::Tensor x, const RotaryAngles& angles, RotaryPairs pairs) {
-  const int64_t half = x.size(3) / 2;
-  if (!can_use_kernel(x, angles.cosines)) {
-    const auto cosines = angles.cosines.to(x.options()).unsqueeze(1), sines = angles.sines.to(x.options()).unsqueeze(1);
-    const bool is_halves = pairs == RotaryPairs::halves;
-    const auto paired = x.unflatten(3, is_halves ? std::vector<int64_t>{2, half} : std::vector<int64_t>{half, 2});
-    const int64_t side = is_halves ? 3 : 4;
-    const auto first = paired.select(side, 0), second = paired.select(side, 1);  // B,T,heads,d/2
-    return at::stack({first * cosines - second * sines, second * cosines + first * sines}, side).flatten(3);
-  }
-  const int64_t tokens = x.size(1), heads = x.size(2), width = x.size(3);
+namespace {
+
+// x: B,T,heads,d, contiguous floats on the CPU
+void rotate_rows(const at::Tensor& x, const at::Tensor& cosine_table, const at::Tensor& sine_table, RotaryPairs pairs) {
+  const int64_t tokens = x.size(1), heads = x.size(2), width = x.size(3), half = width / 2;
   float* data = x.mutable_data_ptr<float>();
-  const float *cosines = angles.cosines.const_data_ptr<float>(), *sines = angles.sines.const_data_ptr<float>();
+  const float *cosines = cosine_table.const_data_ptr<float>(), *sines = sine_table.const_data_ptr<float>();
   const auto rotate_row = pairs == RotaryPairs::halves ? rotate_halves : rotate_neighbours;
   for_each_row(x.size(0) * tokens, heads * width, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
@@ -70,6 +64,46 @@ at::Tensor rotate_(at::Tensor x, const RotaryAngles& angles, RotaryPairs pairs) 
         rotate_row(data + (row * heads + head) * width, cosines + row % tokens * half, sines + row % tokens * half,
                    half);
   });
+}
+
+// The gradient of a turn is the turn back.
+class Rotation : public torch::autograd::Function<Rotation> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& cosines,
+                            const at::Tensor& sines, int64_t pairs) {
+    const auto turned = x.clone(at::MemoryFormat::Contiguous);
+    rotate_rows(turned, cosines, sines, static_cast<RotaryPairs>(pairs));
+    context->save_for_backward({cosines, sines});
+    context->saved_data["pairs"] = pairs;
+    return turned;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto turned = upstreams[0].clone(at::MemoryFormat::Contiguous);
+    rotate_rows(turned, saved[0], saved[1].neg(), static_cast<RotaryPairs>(context->saved_data["pairs"].toInt()));
+    return {turned, {}, {}, {}};
+  }
+};
+
+at::Tensor composed_rotation(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs) {
+  const int64_t half = x.size(3) / 2;
+  const auto cosines = angles.cosines.to(x.options()).unsqueeze(1), sines = angles.sines.to(x.options()).unsqueeze(1);
+  const bool is_halves = pairs == RotaryPairs::halves;
+  const auto paired = x.unflatten(3, is_halves ? std::vector<int64_t>{2, half} : std::vector<int64_t>{half, 2});
+  const int64_t side = is_halves ? 3 : 4;
+  const auto first = paired.select(side, 0), second = paired.select(side, 1);  // B,T,heads,d/2
+  return at::stack({first * cosines - second * sines, second * cosines + first * sines}, side).flatten(3);
+}
+
+}  // namespace
+
+at::Tensor rotate_(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat) return composed_rotation(x, angles, pairs);
+  if (!can_use_kernel(x, angles.cosines))
+    return Rotation::apply(x, angles.cosines, angles.sines, static_cast<int64_t>(pairs));
+  rotate_rows(x, angles.cosines, angles.sines, pairs);
   return x;
 }
 

@@ -21,7 +21,7 @@ struct RotaryAngles {
 };
 RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count);  // frequencies: d/2, double
 
-// x: B,T,heads,d, contiguous. Where no gradients are wanted, x itself is turned.
-at::Tensor rotate_(at::Tensor x, const RotaryAngles& angles, RotaryPairs pairs);
+// x: B,T,heads,d. Where no gradients are wanted and x is contiguous, x itself is turned.
+at::Tensor rotate_(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs);
 
 }  // namespace fwl

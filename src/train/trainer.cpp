@@ -124,7 +124,7 @@ StepReport Trainer::take_step() {
   report.step = step_;
   report.steps = options_.run.steps;
   report.learning_rate = learning_rate(options_.optimizer, step_, options_.run.steps);
-  const bool wants_slow = step_ == 1 || is_due(options_.run.log_every);
+  const bool wants_slow = is_line_due();
   const auto targets = task_.draw(options_.optimizer.accumulation);
   double objective = 0;
   for (int64_t index = 0; index < options_.optimizer.accumulation; ++index) {
@@ -145,15 +145,19 @@ StepReport Trainer::take_step() {
   return report;
 }
 
+// Times and rates are means over the steps since the last line.
 void Trainer::report_step(StepReport& report, double started) {
-  report.seconds = seconds_now() - started;
-  const auto tokens = static_cast<double>(report.adapted.count);
-  recent_seconds_ = recent_seconds_ == 0 ? report.seconds : 0.95 * recent_seconds_ + 0.05 * report.seconds;
-  report.tokens_per_second = tokens / report.seconds;
+  since_line_.seconds += seconds_now() - started;
+  since_line_.tokens += report.adapted.count;
+  ++since_line_.steps;
+  report.seconds = since_line_.seconds / static_cast<double>(since_line_.steps);
+  report.tokens_per_second = static_cast<double>(since_line_.tokens) / since_line_.seconds;
   report.share_of_peak = peak_flops_ > 0 ? facts_.flops_per_token * report.tokens_per_second / peak_flops_ : 0;
-  report.seconds_left = recent_seconds_ * static_cast<double>(options_.run.steps - step_);
+  report.seconds_left = report.seconds * static_cast<double>(options_.run.steps - step_);
   observer_.on_step(report);
-  if (step_ == 1 || is_due(options_.run.log_every) || !report.skipped.empty()) record_step(report);
+  if (!is_line_due() && report.skipped.empty()) return;
+  record_step(report);
+  since_line_ = {};
 }
 
 void Trainer::record_step(const StepReport& report) {

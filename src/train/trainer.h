@@ -16,7 +16,7 @@ struct StepReport {
   int64_t step = 0, steps = 0;
   LossSum adapted, slow;
   double norm = 0, learning_rate = 0;
-  double seconds = 0;        // of this step
+  double seconds = 0;        // of a step, as the two below since the last line
   double tokens_per_second = 0;
   double share_of_peak = 0;  // of the best matrix product measured at the start
   double seconds_left = 0;
@@ -65,6 +65,7 @@ class Trainer {
   void save_checkpoint();
   void record_step(const StepReport& report);
   bool is_due(int64_t every) const { return step_ % every == 0 || step_ == options_.run.steps; }
+  bool is_line_due() const { return step_ == 1 || is_due(options_.run.log_every); }
   std::string inside(const char* name) const;
 
   TrainingTask& task_;
@@ -76,7 +77,10 @@ class Trainer {
   RunRecord record_;
   TaskFacts facts_;
   double peak_flops_ = 0;
-  double recent_seconds_ = 0;  // an average, for the time left
+  struct {
+    double seconds = 0;
+    int64_t steps = 0, tokens = 0;
+  } since_line_;
   int64_t step_ = 0;
   double best_loss_ = 0;
   bool has_best_ = false;

@@ -179,7 +179,7 @@ def test_attach_trains_an_adapter_that_knows_its_base(small_base, tmp_path):
     config = json.loads((base / "config.json").read_text())
     config["rms_norm_eps"] = 0.5
     (base / "config.json").write_text(json.dumps(config))
-    with pytest.raises(RuntimeError, match="an adapter works only on the model that it was trained with"):
+    with pytest.raises(fwl.UserError, match="an adapter works only on the model that it was trained with"):
         fwl.open_model(str(base), str(adapter))
 
 
