@@ -9,6 +9,7 @@ std::vector<Command> all_commands() {
   commands.push_back(vocabulary_command());
   commands.push_back(tokenize_command());
   commands.push_back(inspect_command());
+  commands.push_back(plan_command());
   commands.push_back(train_command());
   commands.push_back(attach_command());
   return commands;

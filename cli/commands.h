@@ -9,6 +9,7 @@ Command get_command();
 Command tokenize_command();
 Command vocabulary_command();
 Command inspect_command();
+Command plan_command();
 Command train_command();
 Command attach_command();
 

@@ -147,6 +147,10 @@ std::string product_backend() {
 
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
   if (out.dim() == 2) return product_into_matrix(out, a, b, keep, scale);
+  if (out.size(0) == 1) {
+    auto matrix = out.select(0, 0);
+    return product_into_matrix(matrix, a.select(0, 0), b.select(0, 0), keep, scale);
+  }
   if (!uses_bf16(out)) {
     at::baddbmm_out(out, out, a, b, keep, scale);
     return;

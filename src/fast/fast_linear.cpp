@@ -1,8 +1,11 @@
 #include "fast/fast_linear.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ThreadLocalState.h>
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "engine/products.h"
@@ -49,6 +52,93 @@ double number(const at::Tensor& scalar) {
   return scalar.item<double>();
 }
 
+// Runs action(sequence) for every sequence: in a thread each where there are enough of them, because then no product
+// has to wait for another thread, and a sequence's sums stay in its core's cache.
+void for_each_sequence(const at::Tensor& like, const std::function<void(int64_t)>& action) {
+  const int64_t sequences = like.size(0);
+  const bool is_shared = like.is_cpu() && sequences >= at::get_num_threads();
+  if (!is_shared) {
+    for (int64_t index = 0; index < sequences; ++index) action(index);
+    return;
+  }
+  const at::ThreadLocalState state;
+  at::parallel_for(0, sequences, 1, [&](int64_t begin, int64_t end) {
+    const at::ThreadLocalStateGuard guard(state);
+    for (int64_t index = begin; index < end; ++index) action(index);
+  });
+}
+
+// Tensors of one sequence, still with a leading 1: 1,T,K  1,T,K  1,T,N and the sums before the first chunk.
+struct SequenceInput {
+  at::Tensor query, key, gradient, matrix_sum, bias_sum;
+
+  SequenceInput(const variable_list& all, int64_t index)
+      : query(all[0].narrow(0, index, 1)),
+        key(all[1].narrow(0, index, 1)),
+        gradient(all[2].narrow(0, index, 1)),
+        matrix_sum(all[3].narrow(0, index, 1)),
+        bias_sum(all[4].narrow(0, index, 1)) {}
+};
+
+// Subtracts from `value` what the past chunks and tokens take off it, and moves the sums past the sequence.
+void read_sequence(const SequenceInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
+                   const at::Tensor& value, at::Tensor& sum, const at::Tensor& vector_sum) {
+  for (const auto& chunk : chunks) {
+    const auto q = part_of(in.query, chunk), k = part_of(in.key, chunk), u = part_of(in.gradient, chunk);
+    auto out = part_of(value, chunk);
+    product_into(out, strict_weights(q, k, alpha, beta), u, 1, -1);
+    if (alpha != 0) product_into(out, q, sum, 1, -alpha);
+    out.sub_(vector_sum.unsqueeze(1), beta);
+    product_into(sum, flip(k), u, 1);
+    vector_sum.add_(u.sum(1));
+  }
+}
+
+// What the backward of one sequence gives.
+struct SequenceGradients {
+  at::Tensor query, key, gradient;  // 1,T,K  1,T,K  1,T,N; the last two undefined where they are not wanted
+  at::Tensor sum, vector_sum;       // 1,K,N  1,N: upstream of the sums after the sequence, and then before it
+  at::Tensor matrix_step, bias_step;
+};
+
+// With g upstream of the value, S_c the sum before chunk c and R_c upstream of the sum after it:
+//   dq_c = -alpha (P k_c + g_c S_c^T)      P = (g_c u_c^T) strictly below the diagonal
+//   dk_c = -alpha P^T q_c + u_c R_c^T      du_c = -A^T g_c + k_c R_c + r_c      A = alpha q_c k_c^T + beta, masked
+// S_c is rebuilt in a sweep forwards, R_c gathered in a sweep backwards: no state per chunk is kept.
+void backward_sequence(const SequenceInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
+                       const at::Tensor& upstream, SequenceGradients& gradients) {
+  auto sum = in.matrix_sum.clone(), vector_sum = in.bias_sum.clone();
+  std::vector<at::Tensor> pair_products;  // P of each chunk: 1,C,C
+  for (const auto& chunk : chunks) {
+    const auto q = part_of(in.query, chunk), k = part_of(in.key, chunk), u = part_of(in.gradient, chunk);
+    const auto g = part_of(upstream, chunk);
+    pair_products.push_back(strict_scores(g, u));
+    auto dq = part_of(gradients.query, chunk);
+    product_into(dq, pair_products.back(), k);
+    product_into(dq, g, flip(sum), 1);
+    gradients.matrix_step.sub_((q * dq).sum());
+    gradients.bias_step.sub_(pair_products.back().sum() + (g.sum(1) * vector_sum).sum());
+    product_into(sum, flip(k), u, 1);
+    vector_sum.add_(u.sum(1));
+  }
+  gradients.query.mul_(-alpha);
+  for (size_t index = chunks.size(); index-- > 0;) {
+    const auto& chunk = chunks[index];
+    const auto q = part_of(in.query, chunk), k = part_of(in.key, chunk), u = part_of(in.gradient, chunk);
+    const auto g = part_of(upstream, chunk);
+    if (gradients.key.defined()) {
+      auto dk = part_of(gradients.key, chunk), du = part_of(gradients.gradient, chunk);
+      product_into(dk, flip(pair_products[index]), q, 0, -alpha);
+      product_into(dk, u, flip(gradients.sum), 1);
+      product_into(du, flip(strict_weights(q, k, alpha, beta)), g, 0, -1);
+      product_into(du, k, gradients.sum, 1);
+      du.add_(gradients.vector_sum.unsqueeze(1));
+    }
+    if (alpha != 0) product_into(gradients.sum, flip(q), g, 1, -alpha);
+    gradients.vector_sum.sub_(g.sum(1), beta);
+  }
+}
+
 class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& slow, const at::Tensor& query,
@@ -56,74 +146,53 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
                                const at::Tensor& bias_sum, const at::Tensor& matrix_step, const at::Tensor& bias_step,
                                int64_t chunk_tokens) {
     const double alpha = number(matrix_step), beta = number(bias_step);
-    auto value = slow.clone(at::MemoryFormat::Contiguous);         // B,T,N
-    auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();  // B,K,N and B,N
-    for (const auto& chunk : cut(query.size(1), chunk_tokens)) {
-      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
-      auto out = part_of(value, chunk);
-      product_into(out, strict_weights(q, k, alpha, beta), u, 1, -1);
-      if (alpha != 0) product_into(out, q, sum, 1, -alpha);
-      out.sub_(vector_sum.unsqueeze(1), beta);
-      product_into(sum, flip(k), u, 1);
-      vector_sum.add_(u.sum(1));
-    }
+    const auto value = slow.clone(at::MemoryFormat::Contiguous);         // B,T,N
+    const auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();  // B,K,N and B,N
+    const auto chunks = cut(query.size(1), chunk_tokens);
+    for_each_sequence(query, [&](int64_t index) {
+      auto own_sum = sum.narrow(0, index, 1);
+      read_sequence({{query, key, gradient, matrix_sum, bias_sum}, index}, alpha, beta, chunks,
+                    value.narrow(0, index, 1), own_sum, vector_sum.narrow(0, index, 1));
+    });
     context->save_for_backward({query, key, gradient, matrix_sum, bias_sum, matrix_step, bias_step});
     context->saved_data["chunk_tokens"] = chunk_tokens;
     context->set_materialize_grads(false);
     return {value, sum, vector_sum};
   }
 
-  // With g upstream of the value, S_c the sum before chunk c and R_c upstream of the sum after it:
-  //   dq_c = -alpha (P k_c + g_c S_c^T)      P = (g_c u_c^T) strictly below the diagonal
-  //   dk_c = -alpha P^T q_c + u_c R_c^T      du_c = -A^T g_c + k_c R_c + r_c      A = alpha q_c k_c^T + beta, masked
-  // S_c is rebuilt in a sweep forwards, R_c gathered in a sweep backwards: no state per chunk is kept.
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
     const auto saved = context->get_saved_variables();
     const auto &query = saved[0], &key = saved[1], &gradient = saved[2];
     const double alpha = number(saved[5]), beta = number(saved[6]);
     const auto chunks = cut(query.size(1), context->saved_data["chunk_tokens"].toInt());
     const auto upstream = upstreams[0].defined() ? upstreams[0].contiguous() : at::zeros_like(gradient);  // B,T,N
-
-    auto grad_query = at::empty(query.sizes(), query.options());
-    auto grad_matrix_step = at::zeros_like(saved[5]), grad_bias_step = at::zeros_like(saved[6]);
-    auto sum = saved[3].clone(), vector_sum = saved[4].clone();
-    std::vector<at::Tensor> pair_products;  // P of each chunk: B,C,C
-    for (const auto& chunk : chunks) {
-      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
-      const auto g = part_of(upstream, chunk);
-      pair_products.push_back(strict_scores(g, u));
-      auto dq = part_of(grad_query, chunk);
-      product_into(dq, pair_products.back(), k);
-      product_into(dq, g, flip(sum), 1);
-      grad_matrix_step.sub_((q * dq).sum());
-      grad_bias_step.sub_(pair_products.back().sum() + (g.sum(1) * vector_sum).sum());
-      product_into(sum, flip(k), u, 1);
-      vector_sum.add_(u.sum(1));
-    }
-    grad_query.mul_(-alpha);
-
-    auto sum_upstream = upstreams[1].defined() ? upstreams[1].clone() : at::zeros_like(saved[3]);     // R: B,K,N
-    auto vector_upstream = upstreams[2].defined() ? upstreams[2].clone() : at::zeros_like(saved[4]);  // r: B,N
+    const auto start = [](const at::Tensor& given, const at::Tensor& like) {
+      return given.defined() ? given.clone() : at::zeros_like(like);
+    };
     const bool wants_past = context->needs_input_grad(2) || context->needs_input_grad(3);
-    auto grad_key = wants_past ? at::empty(key.sizes(), key.options()) : at::Tensor();
-    auto grad_gradient = wants_past ? at::empty(gradient.sizes(), gradient.options()) : at::Tensor();
-    for (size_t index = chunks.size(); index-- > 0;) {
-      const auto& chunk = chunks[index];
-      const auto q = part_of(query, chunk), k = part_of(key, chunk), u = part_of(gradient, chunk);
-      const auto g = part_of(upstream, chunk);
-      if (wants_past) {
-        auto dk = part_of(grad_key, chunk), du = part_of(grad_gradient, chunk);
-        product_into(dk, flip(pair_products[index]), q, 0, -alpha);
-        product_into(dk, u, flip(sum_upstream), 1);
-        product_into(du, flip(strict_weights(q, k, alpha, beta)), g, 0, -1);
-        product_into(du, k, sum_upstream, 1);
-        du.add_(vector_upstream.unsqueeze(1));
-      }
-      if (alpha != 0) product_into(sum_upstream, flip(q), g, 1, -alpha);
-      vector_upstream.sub_(g.sum(1), beta);
-    }
-    return {upstreams[0],     grad_query,     grad_key, grad_gradient, sum_upstream, vector_upstream,
-            grad_matrix_step, grad_bias_step, {}};
+    const int64_t sequences = query.size(0);
+    const SequenceGradients all{at::empty(query.sizes(), query.options()),
+                                wants_past ? at::empty(key.sizes(), key.options()) : at::Tensor(),
+                                wants_past ? at::empty(gradient.sizes(), gradient.options()) : at::Tensor(),
+                                start(upstreams[1], saved[3]),
+                                start(upstreams[2], saved[4]),
+                                at::zeros({sequences}, saved[5].options()),
+                                at::zeros({sequences}, saved[6].options())};
+    for_each_sequence(query, [&](int64_t index) {
+      const auto own = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.narrow(0, index, 1) : tensor; };
+      SequenceGradients gradients{own(all.query),      own(all.key),           own(all.gradient), own(all.sum),
+                                  own(all.vector_sum), own(all.matrix_step), own(all.bias_step)};
+      backward_sequence({saved, index}, alpha, beta, chunks, own(upstream), gradients);
+    });
+    return {upstreams[0],
+            all.query,
+            all.key,
+            all.gradient,
+            all.sum,
+            all.vector_sum,
+            all.matrix_step.sum().view_as(saved[5]),
+            all.bias_step.sum().view_as(saved[6]),
+            {}};
   }
 };
 

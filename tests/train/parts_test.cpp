@@ -2,15 +2,31 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "support/fields.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 #include "train/step_guard.h"
 
 namespace fwl {
 namespace {
+
+TEST(TrainConfig, EveryConfigFileIsReadWhole) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(FWL_SOURCE_DIR) + "/config")) {
+    TrainConfig config;
+    Fields fields;
+    add_fields(fields, config);
+    fields.load_toml(entry.path().string());
+    fields.check(entry.path().string());
+    EXPECT_FALSE(config.data.train.empty()) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 6);
+}
 
 TEST(Schedule, WarmsUpAndFalls) {
   OptimizerConfig config;

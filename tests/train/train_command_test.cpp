@@ -152,6 +152,24 @@ TEST(Train, TheRecordNamesConfigSeedDataAndVersions) {
   EXPECT_GT(start.at("flops_per_token"), 0);
 }
 
+TEST(Plan, CountsParametersAndOperationsAndMeasuresAStep) {
+  const auto folder = corpus("plan");
+  auto flags = tiny_run(folder, "run");
+  flags.erase(flags.begin(), flags.begin() + 3);  // "train", "--out", …
+  const auto result = run_fwl(std::vector<std::string>{"plan", "--json"} + flags);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto plan = nlohmann::json::parse(result.out);
+  int64_t parameters = 0;
+  for (const auto& part : plan.at("parts")) parameters += part.at("parameters").get<int64_t>();
+  ASSERT_EQ(train(tiny_run(folder, "run")).exit_code, 0);
+  EXPECT_EQ(parameters, record_of(folder + "/run").front().at("parameters"));
+  EXPECT_GT(plan.at("seconds_per_step"), 0);
+  EXPECT_EQ(plan.at("tokens_per_step"), 2 * 48);
+  const auto unknown = run_fwl({"plan", "--data.train", folder + "/none.tokens"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.errors.find("--vocabulary-size"), std::string::npos);
+}
+
 TEST(Train, BadInputIsOneClearLine) {
   const auto folder = corpus("bad_input");
   const auto error_of = [&](const std::vector<std::string>& more, int exit_code = 1) {

@@ -1,0 +1,106 @@
+#include "train/plan.h"
+
+#include <sys/resource.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "engine/gemm_rate.h"
+#include "store/trained_model.h"
+#include "train/optimizer.h"
+
+namespace fwl {
+namespace {
+
+constexpr int measured_batches = 3;       // after one that is not counted
+constexpr double likely_efficiency = 0.4;  // of the best matrix product; only decides how many rows are tried
+
+double seconds_of(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+// Rank r with a probability of about 1 / (r ln V), as words have it.
+at::Tensor zipf_tokens(int64_t rows, int64_t tokens, int64_t vocabulary_size) {
+  const auto uniform = at::rand({rows, tokens}, at::kDouble);
+  const double range = std::log(static_cast<double>(vocabulary_size));
+  return ((uniform * range).exp() - 1).to(at::kLong).clamp(0, vocabulary_size - 1);
+}
+
+class StepProbe {
+ public:
+  StepProbe(const TrainConfig& config, LanguageModel& model, int64_t rows)
+      : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), config.optimizer) {}
+
+  void run_batch() {
+    const int64_t tokens = config_.data.segment_tokens;
+    const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
+    auto session = model_.new_session(rows_);
+    model_.base().set_training(true);
+    const auto hidden = model_.base().read(text.narrow(1, 0, tokens), session.base);
+    const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
+    const auto losses = model_.score(hidden, text.narrow(1, 1, tokens).contiguous(), session, {adaptation, 0, false});
+    losses.adapted.mean().backward();
+  }
+  void update() { optimizer_.step(0, optimizer_.gradient_norm()); }
+  double parameter_bytes() const { return 4.0 * static_cast<double>(optimizer_.count()); }
+
+ private:
+  const TrainConfig& config_;
+  LanguageModel& model_;
+  int64_t rows_;
+  Optimizer optimizer_;
+};
+
+}  // namespace
+
+Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, const ProgressReport& progress) {
+  ModelDescription description;
+  description.architecture = config.architecture;
+  description.architecture.vocabulary_size = vocabulary_size;
+  description.layer = config.layer;
+  description.objective = config.objective.name;
+  FreshWeights fresh(0);
+  const auto model = make_model(description, fresh, nullptr);
+  for (const auto& [name, tensor] : model->parameters()) tensor.requires_grad_();
+
+  Plan plan;
+  const int64_t rows = config.data.rows, tokens = config.data.segment_tokens;
+  plan.parts = costs(*model, {tokens, config.objective.adapts()});
+  plan.tokens_per_step = rows * tokens * config.optimizer.accumulation;
+  plan.peak_flops = gemm_flops_per_second();
+  const double seconds_per_row = total(plan.parts).training_flops * static_cast<double>(tokens) / plan.peak_flops /
+                                 likely_efficiency * (measured_batches + 1);
+  plan.measured_rows = std::clamp(static_cast<int64_t>(patience / seconds_per_row), int64_t{1}, rows);
+
+  StepProbe probe(config, *model, plan.measured_rows);
+  const double before = peak_bytes();
+  std::vector<double> batches;
+  for (int batch = 0; batch <= measured_batches; ++batch) {
+    batches.push_back(seconds_of([&] { probe.run_batch(); }));
+    progress({batch + 1, measured_batches + 1, "batches", {}});
+  }
+  const double scale = static_cast<double>(rows) / static_cast<double>(plan.measured_rows);
+  plan.memory.weights = plan.memory.gradients = probe.parameter_bytes();
+  plan.memory.moments = 2 * probe.parameter_bytes();
+  plan.memory.activations = std::max(0.0, peak_bytes() - before - plan.memory.gradients) * scale;
+  probe.update();
+  plan.seconds_per_update = seconds_of([&] { probe.update(); });
+  std::sort(batches.begin() + 1, batches.end());
+  plan.seconds_per_batch = batches[1 + measured_batches / 2] * scale;
+  plan.seconds_per_step =
+      plan.seconds_per_batch * static_cast<double>(config.optimizer.accumulation) + plan.seconds_per_update;
+  plan.seconds_in_all = plan.seconds_per_step * static_cast<double>(config.run.steps);
+  return plan;
+}
+
+}  // namespace fwl
