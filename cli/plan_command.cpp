@@ -60,8 +60,9 @@ void print(Console& console, const Plan& plan, const Options& options) {
                      amount(memory.activations, "bytes"));
   const auto tokens = static_cast<double>(plan.tokens_per_step);
   const double rate = tokens / plan.seconds_per_step;
-  out << fmt::format("measured   {} of {} rows; best matrix product {:.0f} GFLOP/s\n", plan.measured_rows,
-                     options.train.data.rows, plan.peak_flops / 1e9)
+  out << fmt::format("measured   {} x {} of {} x {} tokens; best matrix product {:.0f} GFLOP/s\n", plan.measured_rows,
+                     plan.measured_tokens, options.train.data.rows, options.train.data.segment_tokens,
+                     plan.peak_flops / 1e9)
       << fmt::format("step       {:.3g} s ({:.3g} s for each batch, {:.3g} s for the update), {} tokens, {:.0f} tok/s, "
                      "{:.0f} % of peak\n",
                      plan.seconds_per_step, plan.seconds_per_batch, plan.seconds_per_update, plan.tokens_per_step, rate,
@@ -76,6 +77,7 @@ void print(Console& console, const Plan& plan, const Options& options) {
 nlohmann::json to_json(const Plan& plan) {
   nlohmann::json json = {{"tokens_per_step", plan.tokens_per_step},
                          {"measured_rows", plan.measured_rows},
+                         {"measured_tokens", plan.measured_tokens},
                          {"seconds_per_step", plan.seconds_per_step},
                          {"seconds_per_batch", plan.seconds_per_batch},
                          {"seconds_per_update", plan.seconds_per_update},

@@ -14,7 +14,8 @@
 namespace fwl {
 namespace {
 
-constexpr int measured_batches = 3;       // after one that is not counted
+constexpr int measured_batches = 3;        // after one that is not counted
+constexpr int64_t fewest_tokens = 128;     // shorter texts say little about longer ones
 constexpr double likely_efficiency = 0.4;  // of the best matrix product; only decides how many rows are tried
 
 double seconds_of(const std::function<void()>& action) {
@@ -41,8 +42,7 @@ class StepProbe {
   StepProbe(const TrainConfig& config, LanguageModel& model, int64_t rows)
       : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), config.optimizer) {}
 
-  void run_batch() {
-    const int64_t tokens = config_.data.segment_tokens;
+  void run_batch(int64_t tokens) {
     const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
     auto session = model_.new_session(rows_);
     model_.base().set_training(true);
@@ -78,25 +78,29 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   plan.parts = costs(*model, {tokens, config.objective.adapts()});
   plan.tokens_per_step = rows * tokens * config.optimizer.accumulation;
   plan.peak_flops = gemm_flops_per_second();
-  const double seconds_per_row = total(plan.parts).training_flops * static_cast<double>(tokens) / plan.peak_flops /
-                                 likely_efficiency * (measured_batches + 1);
-  plan.measured_rows = std::clamp(static_cast<int64_t>(patience / seconds_per_row), int64_t{1}, rows);
+  const double seconds_per_token = total(plan.parts).training_flops / plan.peak_flops / likely_efficiency;
+  const auto affordable = static_cast<int64_t>(patience / seconds_per_token / (measured_batches + 1));
+  plan.measured_rows = std::clamp(affordable / tokens, int64_t{1}, rows);
+  plan.measured_tokens = std::clamp(affordable, std::min(tokens, fewest_tokens), tokens);
 
   StepProbe probe(config, *model, plan.measured_rows);
-  const double before = peak_bytes();
+  // Memory at half and at full length: what grows between them are activations, the rest is there once.
+  probe.run_batch(std::max<int64_t>(1, plan.measured_tokens / 2));
+  const double at_half = peak_bytes();
   std::vector<double> batches;
-  for (int batch = 0; batch <= measured_batches; ++batch) {
-    batches.push_back(seconds_of([&] { probe.run_batch(); }));
-    progress({batch + 1, measured_batches + 1, "batches", {}});
+  for (int batch = 0; batch < measured_batches; ++batch) {
+    batches.push_back(seconds_of([&] { probe.run_batch(plan.measured_tokens); }));
+    progress({batch + 1, measured_batches, "batches", {}});
   }
-  const double scale = static_cast<double>(rows) / static_cast<double>(plan.measured_rows);
+  const double scale =
+      static_cast<double>(rows * tokens) / static_cast<double>(plan.measured_rows * plan.measured_tokens);
   plan.memory.weights = plan.memory.gradients = probe.parameter_bytes();
   plan.memory.moments = 2 * probe.parameter_bytes();
-  plan.memory.activations = std::max(0.0, peak_bytes() - before - plan.memory.gradients) * scale;
+  plan.memory.activations = 2 * (peak_bytes() - at_half) * scale;
   probe.update();
   plan.seconds_per_update = seconds_of([&] { probe.update(); });
-  std::sort(batches.begin() + 1, batches.end());
-  plan.seconds_per_batch = batches[1 + measured_batches / 2] * scale;
+  std::sort(batches.begin(), batches.end());
+  plan.seconds_per_batch = batches[measured_batches / 2] * scale;
   plan.seconds_per_step =
       plan.seconds_per_batch * static_cast<double>(config.optimizer.accumulation) + plan.seconds_per_update;
   plan.seconds_in_all = plan.seconds_per_step * static_cast<double>(config.run.steps);

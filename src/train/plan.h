@@ -21,7 +21,8 @@ struct Plan {
   PlanMemory memory;
   int64_t tokens_per_step = 0;
   double peak_flops = 0;         // of the best matrix product here
-  int64_t measured_rows = 0;     // sequences of the batch that was measured
+  int64_t measured_rows = 0;     // sequences of the batch that was measured …
+  int64_t measured_tokens = 0;   // … and tokens of each
   double seconds_per_batch = 0;  // forward and backward of all rows
   double seconds_per_update = 0;
   double seconds_per_step = 0;
@@ -29,7 +30,7 @@ struct Plan {
 };
 
 // `vocabulary_size` comes from the data, or from whoever asks. Steps run on random words of a Zipf distribution; a
-// batch that would take longer than `patience` seconds is measured with fewer rows.
+// batch that would take longer than `patience` seconds is measured in part, with fewer rows and then fewer tokens.
 Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, const ProgressReport& progress);
 
 }  // namespace fwl
