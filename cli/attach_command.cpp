@@ -54,8 +54,7 @@ std::string tokens_of(const Options& options, const std::vector<std::string>& te
   return path;
 }
 
-AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name,
-                     Console& console) {
+AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
   fs::create_directories(folder);
@@ -78,8 +77,7 @@ int run(Options& options, Console& console) {
   Fields fields;
   add_fields(fields, options.attach);
   TrainConsole observer(console, options.attach.run.log_every);
-  Trainer trainer(task,
-                  {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
+  Trainer trainer(task, {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
                   observer);
   trainer.run();
   console.out() << (fs::path(options.out) / "model").string() << '\n';

@@ -12,6 +12,7 @@ std::vector<Command> all_commands() {
   commands.push_back(plan_command());
   commands.push_back(train_command());
   commands.push_back(attach_command());
+  commands.push_back(perplexity_command());
   return commands;
 }
 

@@ -12,5 +12,6 @@ Command inspect_command();
 Command plan_command();
 Command train_command();
 Command attach_command();
+Command perplexity_command();
 
 }  // namespace fwl

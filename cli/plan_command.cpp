@@ -63,15 +63,16 @@ void print(Console& console, const Plan& plan, const Options& options) {
   out << fmt::format("measured   {} x {} of {} x {} tokens; best matrix product {:.0f} GFLOP/s\n", plan.measured_rows,
                      plan.measured_tokens, options.train.data.rows, options.train.data.segment_tokens,
                      plan.peak_flops / 1e9)
-      << fmt::format("step       {:.3g} s ({:.3g} s for each batch, {:.3g} s for the update), {} tokens, {:.0f} tok/s, "
-                     "{:.0f} % of peak\n",
-                     plan.seconds_per_step, plan.seconds_per_batch, plan.seconds_per_update, plan.tokens_per_step, rate,
-                     100 * rate * total(plan.parts).training_flops / plan.peak_flops)
-      << fmt::format("run        {} steps, {} tokens, {} PFLOPs: {} here\n", options.train.run.steps,
-                     amount(tokens * static_cast<double>(options.train.run.steps)),
-                     amount(total(plan.parts).training_flops * tokens * static_cast<double>(options.train.run.steps) /
-                            1e15),
-                     format_duration(plan.seconds_in_all));
+      << fmt::format(
+             "step       {:.3g} s ({:.3g} s for each batch, {:.3g} s for the update), {} tokens, {:.0f} tok/s, "
+             "{:.0f} % of peak\n",
+             plan.seconds_per_step, plan.seconds_per_batch, plan.seconds_per_update, plan.tokens_per_step, rate,
+             100 * rate * total(plan.parts).training_flops / plan.peak_flops)
+      << fmt::format(
+             "run        {} steps, {} tokens, {} PFLOPs: {} here\n", options.train.run.steps,
+             amount(tokens * static_cast<double>(options.train.run.steps)),
+             amount(total(plan.parts).training_flops * tokens * static_cast<double>(options.train.run.steps) / 1e15),
+             format_duration(plan.seconds_in_all));
 }
 
 nlohmann::json to_json(const Plan& plan) {

@@ -15,7 +15,8 @@ std::string loss_text(const LossSum& loss) {
 
 std::string step_line(const StepReport& report) {
   return fmt::format(
-      "step {}/{} | loss {} | slow {} | fast {} | norm {:.3f} | lr {:.2e} | {:.0f} ms | {:.0f} tok/s | {:.0f} % of peak "
+      "step {}/{} | loss {} | slow {} | fast {} | norm {:.3f} | lr {:.2e} | {:.0f} ms | {:.0f} tok/s | {:.0f} % of "
+      "peak "
       "| ETA {}",
       report.step, report.steps, loss_text(report.adapted), loss_text(report.slow), loss_text(report.adapted),
       report.norm, report.learning_rate, report.seconds * 1e3, report.tokens_per_second, report.share_of_peak * 100,
@@ -40,9 +41,10 @@ void TrainConsole::on_step(const StepReport& report) {
 
 void TrainConsole::on_validation(const ValidationReport& report) {
   const auto& [adapted, slow, seconds] = report.validation;
-  console_.note(fmt::format("valid {} | loss {:.4f} | slow {:.4f} | perplexity {:.3f} | bits {:.4f} | {} tokens in {:.1f} s{}",
-                            report.step, adapted.mean(), slow.mean(), std::exp(adapted.mean()),
-                            adapted.mean() / std::log(2.0), adapted.count, seconds, report.is_best ? " | best" : ""));
+  console_.note(
+      fmt::format("valid {} | loss {:.4f} | slow {:.4f} | perplexity {:.3f} | bits {:.4f} | {} tokens in {:.1f} s{}",
+                  report.step, adapted.mean(), slow.mean(), std::exp(adapted.mean()), adapted.mean() / std::log(2.0),
+                  adapted.count, seconds, report.is_best ? " | best" : ""));
 }
 
 void TrainConsole::on_checkpoint(int64_t step) {

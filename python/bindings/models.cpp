@@ -99,6 +99,7 @@ void bind_language_model(py::module_& module) {
              return std::make_shared<LanguageModel>(std::move(base), std::move(adapter));
            }),
            arg("base"), arg("layer") = nullptr)
+      .def_property_readonly("base", &LanguageModel::shared_base)
       .def("new_session", &LanguageModel::new_session, arg("sequences") = 1)
       .def(
           "read",

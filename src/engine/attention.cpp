@@ -16,8 +16,8 @@ bool is_plain(const AttentionShape& shape, VisibleKeys visible) {
 }
 
 // True where a query must not look.   count,high - low
-at::Tensor hidden_keys(const AttentionShape& shape, VisibleKeys visible, int64_t first, int64_t count, int64_t low, int64_t high,
-                       const at::Tensor& like) {
+at::Tensor hidden_keys(const AttentionShape& shape, VisibleKeys visible, int64_t first, int64_t count, int64_t low,
+                       int64_t high, const at::Tensor& like) {
   std::vector<int64_t> begins, ends;
   for (int64_t row = first; row < first + count; ++row) {
     begins.push_back(shape.first_key(row, visible));
@@ -28,9 +28,8 @@ at::Tensor hidden_keys(const AttentionShape& shape, VisibleKeys visible, int64_t
   return keys.lt(column(begins)).logical_or_(keys.ge(column(ends))).to(like.device());
 }
 
-at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& given_keys,
-                                    const at::Tensor& given_values, const AttentionShape& shape, VisibleKeys visible,
-                                    double dropout) {
+at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& given_keys, const at::Tensor& given_values,
+                              const AttentionShape& shape, VisibleKeys visible, double dropout) {
   const int64_t group = shape.heads / shape.key_heads;
   const auto keys = group == 1 ? given_keys : given_keys.repeat_interleave(group, 1);
   const auto values = group == 1 ? given_values : given_values.repeat_interleave(group, 1);

@@ -176,8 +176,8 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto saved = context->get_saved_variables();
     const AttentionShape shape(saved[0], saved[1], context->saved_data["first_position"].toInt());
     const auto visible = VisibleKeys::unpacked(context->saved_data["visible"].toInt());
-    const auto gradients = backward_blocks(saved[0], saved[1], saved[2], saved[3],
-                                           with_contiguous_rows(upstreams[0]), shape, visible);
+    const auto gradients =
+        backward_blocks(saved[0], saved[1], saved[2], saved[3], with_contiguous_rows(upstreams[0]), shape, visible);
     return {gradients.queries, gradients.keys, gradients.values, {}, {}};
   }
 };

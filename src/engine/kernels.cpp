@@ -111,8 +111,7 @@ float attention_weights(float* row, const float* extra, float scale, int64_t cou
   return 1 / exponentiate_and_sum(row, maximum, count);
 }
 
-FWL_FOR_EACH_CPU void attention_gradient_row(float* p, float* s, float factor, float mean, float scale,
-                                             int64_t count) {
+FWL_FOR_EACH_CPU void attention_gradient_row(float* p, float* s, float factor, float mean, float scale, int64_t count) {
   for (int64_t index = 0; index < count; ++index) {
     p[index] *= factor;
     s[index] = p[index] * (s[index] - mean) * scale;

@@ -127,8 +127,8 @@ BiasLosses read_sequence(const Sequence& sequence, const HeadOptions& options) {
 }
 
 // Adds one sequence's losses under every cluster of the head; `sums` holds the running sums, one per cluster.
-BiasLosses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor, const Head& head,
-                     const at::Tensor& step, std::vector<at::Tensor>& sums) {
+BiasLosses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
+                         const Head& head, const at::Tensor& step, std::vector<at::Tensor>& sums) {
   if (const auto* full = dynamic_cast<const SoftmaxHead*>(&head)) {
     const auto losses =
         read_sequence({hidden, full->weight(), full->bias(), targets, factor, sums[0], step}, full->options());

@@ -180,7 +180,7 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
                                 at::zeros({sequences}, saved[6].options())};
     for_each_sequence(query, [&](int64_t index) {
       const auto own = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.narrow(0, index, 1) : tensor; };
-      SequenceGradients gradients{own(all.query),      own(all.key),           own(all.gradient), own(all.sum),
+      SequenceGradients gradients{own(all.query),      own(all.key),         own(all.gradient), own(all.sum),
                                   own(all.vector_sum), own(all.matrix_step), own(all.bias_step)};
       backward_sequence({saved, index}, alpha, beta, chunks, own(upstream), gradients);
     });

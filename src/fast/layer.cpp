@@ -128,7 +128,7 @@ class LayerSchedule {
 
   // Sequences at different places in their segments, or of different lengths where segments matter, go one by one.
   LayerLosses read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-              const std::vector<int64_t>& lengths, FastState& state) const {
+                   const std::vector<int64_t>& lengths, FastState& state) const {
     const bool is_even = state.segment_tokens == 0 || (all_equal(lengths) && all_equal(state.open_tokens));
     LayerLosses losses;
     if (is_even) {
@@ -159,7 +159,7 @@ class LayerSchedule {
 
  private:
   LayerLosses read_even(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-                   FastState& state) const {
+                        FastState& state) const {
     const int64_t tokens = hidden.size(1);
     int64_t window = tokens;
     if (call_.form == Form::recurrent)
@@ -180,7 +180,7 @@ class LayerSchedule {
   }
 
   LayerLosses read_window(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-                     FastState& state) const {
+                          FastState& state) const {
     at::Tensor factor;
     if (weights.defined())
       factor = (weights * grad_scale_).unsqueeze(2);

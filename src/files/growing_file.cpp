@@ -18,7 +18,8 @@ GrowingFile::GrowingFile(const std::string& path, uint64_t size) : path_(path), 
   const bool is_known = fstat(file_, &status) == 0;
   if (!is_known || static_cast<uint64_t>(status.st_size) < size || ftruncate(file_, static_cast<off_t>(size)) != 0) {
     close(file_);
-    fail(path_, fmt::format("at least {} bytes", size), is_known ? std::to_string(status.st_size) : "an unreadable file",
+    fail(path_, fmt::format("at least {} bytes", size),
+         is_known ? std::to_string(status.st_size) : "an unreadable file",
          "the file was cut off; remove it to make it anew");
   }
 }

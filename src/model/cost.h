@@ -9,11 +9,11 @@
 namespace fwl {
 
 struct PartCost {
-  std::string part;             // embedding, base, attention, layer, head
+  std::string part;  // embedding, base, attention, layer, head
   int64_t parameters = 0;
-  double scoring_flops = 0;     // per token, static
-  double adapting_flops = 0;    // per token, with the fast weights
-  double training_flops = 0;    // per token, as the objective has it
+  double scoring_flops = 0;   // per token, static
+  double adapting_flops = 0;  // per token, with the fast weights
+  double training_flops = 0;  // per token, as the objective has it
 };
 
 struct CostQuestion {

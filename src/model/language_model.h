@@ -36,8 +36,7 @@ struct Losses {
 
 class LanguageModel {
  public:
-  LanguageModel(std::shared_ptr<BaseModel> base, Adapter adapter,
-                std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+  LanguageModel(std::shared_ptr<BaseModel> base, Adapter adapter, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
   Session new_session(int64_t sequences = 1) const;
 

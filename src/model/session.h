@@ -10,7 +10,7 @@ namespace fwl {
 
 struct Session {
   BaseState base;
-  FastState fast;          // undefined without a fast weight layer
+  FastState fast;                // undefined without a fast weight layer
   std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
 

@@ -95,7 +95,8 @@ Session LanguageModel::take_session(TensorReader& reader) const {
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
   TensorMap tensors;
   append_session(tensors, session);
-  save_tensors(tensors, path, {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  save_tensors(tensors, path,
+               {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {

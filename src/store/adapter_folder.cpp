@@ -47,7 +47,8 @@ AdapterDescription read_description(const std::string& folder) {
   if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
   auto json = parse_json(path, MemoryMap(path).text());
   if (!json.is_object() || json.value("format", "") != adapter_format)
-    fail(path, fmt::format("an adapter ({})", adapter_format), "something else", "of another version, or not an adapter");
+    fail(path, fmt::format("an adapter ({})", adapter_format), "something else",
+         "of another version, or not an adapter");
   json.erase("format");
   json.erase("fwl_version");
   AdapterDescription description;

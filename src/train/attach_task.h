@@ -73,8 +73,8 @@ class AttachTask : public TrainingTask {
   AdapterDescription description_;
   std::unique_ptr<LanguageModel> model_;
   Text train_, valid_;
-  int64_t position_ = 0;           // in each lane
-  std::vector<int64_t> drawn_;     // positions of the batches drawn
+  int64_t position_ = 0;        // in each lane
+  std::vector<int64_t> drawn_;  // positions of the batches drawn
   std::optional<Session> carried_;
 };
 

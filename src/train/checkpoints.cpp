@@ -49,8 +49,9 @@ void Checkpoints::save(int64_t step, const TensorMap& tensors, const nlohmann::j
     save_tensors(tensors, path, {{"format", checkpoint_format}, {"notes", notes.dump()}});
   } catch (const UserError& error) {
     const auto previous = latest();
-    throw UserError(fmt::format("{}; {}", error.what(),
-                                previous ? "the previous checkpoint is whole: " + *previous : "no checkpoint before it"));
+    throw UserError(
+        fmt::format("{}; {}", error.what(),
+                    previous ? "the previous checkpoint is whole: " + *previous : "no checkpoint before it"));
   }
   auto paths = sorted();
   for (size_t index = 0; index + static_cast<size_t>(keep_) < paths.size(); ++index) fs::remove(paths[index]);

@@ -34,10 +34,8 @@ std::string StepGuard::objection(double loss, double norm) {
 }
 
 nlohmann::json StepGuard::to_json() const {
-  return {{"usual_norm", usual_norm_},
-          {"steps", steps_},
-          {"skipped", skipped_},
-          {"skipped_in_a_row", skipped_in_a_row_}};
+  return {
+      {"usual_norm", usual_norm_}, {"steps", steps_}, {"skipped", skipped_}, {"skipped_in_a_row", skipped_in_a_row_}};
 }
 
 void StepGuard::restore(const nlohmann::json& json) {

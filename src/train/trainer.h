@@ -16,7 +16,7 @@ struct StepReport {
   int64_t step = 0, steps = 0;
   LossSum adapted, slow;
   double norm = 0, learning_rate = 0;
-  double seconds = 0;        // of a step, as the two below since the last line
+  double seconds = 0;  // of a step, as the two below since the last line
   double tokens_per_second = 0;
   double share_of_peak = 0;  // of the best matrix product measured at the start
   double seconds_left = 0;

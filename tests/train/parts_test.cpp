@@ -71,7 +71,8 @@ TEST(Optimizer, EqualsAdamWithDecayOfMatricesClippingAndFasterStepSizes) {
     plain.push_back({at::zeros_like(expected.back()), at::zeros_like(expected.back())});
   }
   const auto before = unused.clone();
-  Optimizer optimizer({{"a.weight", matrix}, {"a.bias", vector}, {"fast.log_steps", steps}, {"unused", unused}}, config);
+  Optimizer optimizer({{"a.weight", matrix}, {"a.bias", vector}, {"fast.log_steps", steps}, {"unused", unused}},
+                      config);
   for (int round = 0; round < 5; ++round) {
     optimizer.clear_gradients();
     (matrix.square().sum() * 3 + vector.exp().sum() + (steps * steps * steps).sum()).backward();

@@ -23,9 +23,13 @@ CommandResult train(const std::vector<std::string>& flags) {
   return result;
 }
 
-const std::vector<std::string> lanes_of_xl = {
-    "--model.architecture", "transformer-xl", "--model.memory-tokens", "12", "--data.order", "lanes",
-    "--layer.decay", "0.5", "--layer.segment-tokens", "16", "--data.segment-tokens", "16", "--model.dropout", "0.1"};
+const std::vector<std::string> lanes_of_xl = {"--model.architecture",   "transformer-xl",
+                                              "--model.memory-tokens",  "12",
+                                              "--data.order",           "lanes",
+                                              "--layer.decay",          "0.5",
+                                              "--layer.segment-tokens", "16",
+                                              "--data.segment-tokens",  "16",
+                                              "--model.dropout",        "0.1"};
 
 // Stopped after some step and resumed: everything that is left behind equals the run that never stopped.
 void expect_resume_equals_whole(const std::string& folder, const std::vector<std::string>& more) {
@@ -34,9 +38,10 @@ void expect_resume_equals_whole(const std::string& folder, const std::vector<std
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   // A run of fewer steps has another schedule, so the same run is cut: its checkpoint of step 8 goes on alone.
   std::filesystem::create_directories(folder + "/cut/checkpoints");
-  ASSERT_EQ(train(tiny_run(folder, "cut-source") + more + valid + std::vector<std::string>{"--run.keep-checkpoints", "9"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      train(tiny_run(folder, "cut-source") + more + valid + std::vector<std::string>{"--run.keep-checkpoints", "9"})
+          .exit_code,
+      0);
   std::filesystem::copy(folder + "/cut-source/checkpoints/step-0000000008.safetensors", folder + "/cut/checkpoints");
   std::filesystem::copy(folder + "/cut-source/record.jsonl", folder + "/cut");
   const auto resumed = train(tiny_run(folder, "cut") + more + valid + std::vector<std::string>{"--resume"});
@@ -62,8 +67,8 @@ TEST(Train, ResumeEqualsNeverHavingStoppedInLanesWithMemoryAndFastWeights) {
 }
 
 TEST(Train, ResumeEqualsNeverHavingStoppedForBiasOnlyWithAccumulation) {
-  expect_resume_equals_whole(corpus("resume_bias"),
-                             {"--objective.name", "bias-only", "--data.order", "lanes", "--optimizer.accumulation", "2"});
+  expect_resume_equals_whole(corpus("resume_bias"), {"--objective.name", "bias-only", "--data.order", "lanes",
+                                                     "--optimizer.accumulation", "2"});
 }
 
 TEST(Train, DecaysLearnFromWhatTheNextSegmentDoesWithThem) {
@@ -78,12 +83,12 @@ TEST(Train, FastWeightsLearnARepeatedTextFarFasterThanSlowOnes) {
   const auto folder = fresh_folder("repeated");
   tokenized(folder, "train", cycles_text(60, 145, 1));
   const auto loss_after = [&](const std::string& name, const std::vector<std::string>& more) {
-    const auto result = train(tiny_run(folder, name) +
-                              std::vector<std::string>{"--run.steps", "150", "--optimizer.lr", "1e-2",
-                                                       "--optimizer.step-lr-factor", "20", "--data.rows", "4",
-                                                       "--data.segment-tokens", "144", "--model.block-tokens", "2",
-                                                       "--layer.chunk-tokens", "24", "--data.is-packed=false"} +
-                              more);
+    const auto result =
+        train(tiny_run(folder, name) +
+              std::vector<std::string>{"--run.steps", "150", "--optimizer.lr", "1e-2", "--optimizer.step-lr-factor",
+                                       "20", "--data.rows", "4", "--data.segment-tokens", "144", "--model.block-tokens",
+                                       "2", "--layer.chunk-tokens", "24", "--data.is-packed=false"} +
+              more);
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return events_of(folder + "/" + name, "step").back().at("loss").get<double>();
   };
@@ -101,13 +106,16 @@ TEST(Train, FastWeightsLearnARepeatedTextFarFasterThanSlowOnes) {
 
 TEST(Train, EveryObjectiveTrainsBothArchitectures) {
   const auto folder = corpus("objectives");
-  const std::vector<std::string> xl = {"--model.architecture", "transformer-xl", "--model.memory-tokens", "16",
-                                       "--model.cutoffs", "100", "--model.divisor", "2"};
+  const std::vector<std::string> xl = {"--model.architecture",  "transformer-xl",
+                                       "--model.memory-tokens", "16",
+                                       "--model.cutoffs",       "100",
+                                       "--model.divisor",       "2"};
   for (const auto* objective : {"static", "fwl", "fwl-first-order", "bias-only"})
     for (const auto& architecture : {std::vector<std::string>{}, xl}) {
       const auto name = std::string(objective) + (architecture.empty() ? "-sparse" : "-xl");
-      const auto result = train(tiny_run(folder, name) + std::vector<std::string>{"--objective.name", objective,
-                                                                                  "--objective.slow-share", "0.2", "--optimizer.lr", "1e-2"} +
+      const auto result = train(tiny_run(folder, name) +
+                                std::vector<std::string>{"--objective.name", objective, "--objective.slow-share", "0.2",
+                                                         "--optimizer.lr", "1e-2"} +
                                 architecture);
       ASSERT_EQ(result.exit_code, 0) << name << result.errors;
       const auto steps = events_of(folder + "/" + name, "step");

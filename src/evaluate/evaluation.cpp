@@ -1,0 +1,147 @@
+#include "evaluate/evaluation.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "support/error.h"
+#include "support/interrupt.h"
+
+namespace fwl {
+namespace {
+
+at::Tensor ids_at(const TokenView& tokens, int64_t first, int64_t count) {
+  auto ids = at::empty({1, count}, at::kLong);
+  tokens.read(first, std::span<int64_t>(ids.mutable_data_ptr<int64_t>(), static_cast<size_t>(count)));
+  return ids;
+}
+
+// Reads pieces one after the other and gives their losses.
+class PieceReader {
+ public:
+  PieceReader(const LanguageModel& model, const TokenView& tokens, Adaptation adaptation)
+      : model_(model),
+        tokens_(tokens),
+        adaptation_(adaptation),
+        device_(model.base().parameters().front().second.device()),
+        session_(model.new_session()) {}
+
+  at::Tensor read(const Piece& piece) {  // -> scored tokens
+    if (piece.resets_base) session_.base = model_.base().new_state(1);
+    if (piece.resets_fast) {
+      session_.fast = {};
+      session_.bias.clear();
+    }
+    const auto ids = ids_at(tokens_, piece.first, piece.count + 1).to(device_);
+    const auto hidden = model_.base().read(ids.narrow(1, 0, piece.count), session_.base);
+    const auto targets = ids.narrow(1, 1, piece.count).contiguous();
+    const int64_t unscored = piece.first_scored - piece.first - 1;
+    const auto scored = score(hidden, targets, unscored);
+    session_.detach();
+    return scored;
+  }
+
+ private:
+  // Tokens that are only context neither count nor move the fast weights.
+  at::Tensor score(const at::Tensor& hidden, const at::Tensor& targets, int64_t unscored) {
+    const auto rest = [&](const at::Tensor& tensor) { return tensor.slice(1, unscored); };
+    return model_.score(rest(hidden), rest(targets).contiguous(), session_, {adaptation_, 0, false}).adapted.flatten();
+  }
+
+  const LanguageModel& model_;
+  const TokenView& tokens_;
+  Adaptation adaptation_;
+  at::Device device_;
+  Session session_;
+};
+
+bool is_dynamic(const MethodOptions& method) {
+  return method.name.starts_with("dynamic");
+}
+
+double peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+}  // namespace
+
+const std::vector<std::string>& method_names() {
+  static const std::vector<std::string> names = {"static",    "fwl",         "test-time",
+                                                 "bias-only", "dynamic-sgd", "dynamic-rms"};
+  return names;
+}
+
+LanguageModel model_for(const LanguageModel& model, const MethodOptions& method) {
+  auto adapter = model.adapter();
+  const auto step = [&](at::IntArrayRef shape) {
+    if (!(method.step > 0)) fail(method.name, "a step size (--step)", fmt::format("{}", method.step));
+    return at::full(shape, std::log(method.step), at::kFloat);
+  };
+  if (method.name == "fwl" && !adapter.layer && !adapter.bias_log_step.defined())
+    fail("method fwl", "a model with a fast weight layer", "one without", "train one, or name an --adapter");
+  if (method.name == "test-time") {
+    if (!adapter.layer) fail("method test-time", "a model with a layer", "one without");
+    auto parameters = adapter.layer->parameters();
+    parameters.log_steps = step({6});
+    adapter.layer = std::make_shared<FastWeightLayer>(parameters, adapter.layer->options());
+    adapter.bias_log_step = at::Tensor();
+  }
+  if (method.name == "bias-only" && !adapter.bias_log_step.defined()) adapter.bias_log_step = step({});
+  return LanguageModel(model.shared_base(), std::move(adapter));
+}
+
+NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const std::vector<Piece>& pieces,
+                   const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
+                   const ProgressReport& progress) {
+  const auto model = model_for(given, method);
+  model.base().set_training(false);
+  const bool adapts = method.name == "fwl" || method.name == "test-time" || method.name == "bias-only";
+  std::optional<DynamicEvaluation> dynamic;
+  if (is_dynamic(method)) dynamic.emplace(model, method.dynamic, mean_squares);
+  const at::AutoGradMode mode(is_dynamic(method));
+  PieceReader reader(model, tokens, adapts ? Adaptation::write : Adaptation::off);
+  NllSeries series;
+  series.method = method.name;
+  const auto start = std::chrono::steady_clock::now();
+  double sum = 0;
+  for (size_t index = 0; index < pieces.size(); ++index) {
+    const auto losses = reader.read(pieces[index]);
+    const auto numbers = losses.detach().to(at::kCPU, at::kFloat).contiguous();
+    const auto* values = numbers.const_data_ptr<float>();
+    for (int64_t offset = 0; offset < numbers.numel(); ++offset) {
+      series.targets.push_back(pieces[index].first_scored + offset);
+      series.nll.push_back(values[offset]);
+      sum += values[offset];
+    }
+    if (dynamic) dynamic->learn(losses.mean());
+    const auto done = static_cast<int64_t>(series.nll.size());
+    progress({static_cast<int64_t>(index) + 1, static_cast<int64_t>(pieces.size()), "pieces",
+              fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
+    throw_if_interrupted();
+  }
+  series.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  series.peak_bytes = peak_memory();
+  return series;
+}
+
+std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,
+                                            const std::vector<Piece>& pieces, int64_t segments,
+                                            const ProgressReport& progress) {
+  PieceReader reader(model, tokens, Adaptation::off);
+  const auto total = std::min(segments, static_cast<int64_t>(pieces.size()));
+  int64_t index = 0;
+  return mean_squared_gradients(model, [&]() -> at::Tensor {
+    if (index == total) return {};
+    throw_if_interrupted();
+    progress({index + 1, total, "segments", {}});
+    return reader.read(pieces[static_cast<size_t>(index++)]).mean();
+  });
+}
+
+}  // namespace fwl

@@ -1,0 +1,197 @@
+"""fwl perplexity against plain PyTorch loops over the same tokens."""
+
+import json
+import math
+import random
+import subprocess
+from pathlib import Path
+
+import fwl
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from test_training_process import PROGRAM, ROOT, TINY, run
+
+NATS_PER_BIT = math.log(2)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A tiny byte model with a fast weight layer, its text and tokens."""
+    folder = tmp_path_factory.mktemp("perplexity")
+    text = folder / "text.txt"
+    text.write_bytes((ROOT / "README.md").read_bytes()[:1501])
+    tokens = folder / "text.tokens"
+    assert run([PROGRAM, "tokenize", "--tokenizer", "bytes", "--out", tokens, text]).returncode == 0
+    result = run([PROGRAM, "train", "--data.train", tokens, "--out", folder / "run", *TINY, "--run.steps", "30",
+                  "--layer.gradient-at", "boundary", "--layer.chunk-tokens", "16", "--optimizer.lr", "1e-2"])
+    assert result.returncode == 0, result.stderr
+    return folder / "run/model", text, tokens
+
+
+def perplexity(model, *flags):
+    result = run([PROGRAM, "perplexity", "--model", model, "--json", "--threads", "1", *map(str, flags)])
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def slow_losses(model, ids):
+    """Losses of ids[1:] with the fast weights off, from a fresh start."""
+    return model.read(ids.unsqueeze(0), model.new_session(), adapt="off")[0]
+
+
+def test_every_protocol_equals_a_plain_loop(trained):
+    path, text, tokens = trained
+    model, ids = fwl.open_model(str(path)), torch.tensor(list(text.read_bytes()))
+    with torch.no_grad():
+        stream = slow_losses(model, ids)
+        windows = torch.cat([slow_losses(model, window) for window in ids.split(100) if len(window) > 1])
+        halves = torch.cat([slow_losses(model, window)[50:] for window in ids.split(100) if len(window) == 100])
+        sliding = torch.cat([slow_losses(model, ids[max(0, end - 100):end])[-min(25, end - 75) if end > 100 else 0:]
+                             for end in range(100, 1501, 25)] + [slow_losses(model, ids[1425:])[-1:]])
+    expected = {"stream": stream, "windows": windows, "llama": halves, "sliding": sliding}
+    for protocol, losses in expected.items():
+        flags = ["--protocol", protocol, "--context", 100, "--stride", 25]
+        result = perplexity(path, "--tokens", tokens, *flags)["methods"][0]
+        assert result["tokens"] == len(losses), protocol
+        assert result["nll"] == pytest.approx(losses.mean().item(), abs=1e-5), protocol
+        assert result["perplexity"] == pytest.approx(math.exp(losses.mean()), rel=1e-4)
+        assert result["nll_error"] == pytest.approx((losses.std() / len(losses) ** 0.5).item(), rel=1e-3)
+    assert perplexity(path, "--text", text)["methods"][0]["bits_per_byte"] == pytest.approx(
+        stream.mean().item() / NATS_PER_BIT, rel=1e-4)
+
+
+def test_the_methods_score_the_same_tokens_and_are_compared_in_pairs(trained, tmp_path):
+    path, text, tokens = trained
+    nll = tmp_path / "losses.nll"
+    result = perplexity(path, "--tokens", tokens, "--method", "static", "fwl", "bias-only", "test-time", "dynamic-sgd",
+                        "--step", "1e-4", "--save-nll", nll)
+    methods = {method["method"]: method for method in result["methods"]}
+    assert {method["tokens"] for method in methods.values()} == {1500}
+    saved = load_file(nll)
+    ids = torch.tensor(list(text.read_bytes()))
+    assert torch.equal(saved["ids"], ids[1:]) and torch.equal(saved["targets"], torch.arange(1, 1501))
+    for name, method in methods.items():
+        losses = saved[f"nll.{name}"].double()
+        assert losses.mean().item() == pytest.approx(method["nll"], abs=1e-6)
+        if name != "static":
+            difference = (losses - saved["nll.static"].double()).mean().item()
+            assert method["difference"]["nll"] == pytest.approx(difference, abs=1e-6)
+            assert method["difference"]["low"] <= difference <= method["difference"]["high"]
+    model = fwl.open_model(str(path))
+    with torch.no_grad():
+        fast = model.read(ids.unsqueeze(0), model.new_session())[0]
+    assert torch.allclose(saved["nll.fwl"], fast, atol=1e-5)
+    assert methods["fwl"]["nll"] < methods["static"]["nll"]
+
+
+def dynamic_loop(path, ids, segment, update):
+    """Plain PyTorch: score a segment, then move every weight by its gradient."""
+    model = fwl.open_model(str(path))
+    weights = model.parameters()
+    for weight in weights.values():
+        weight.requires_grad_()
+    base, losses = model.base, []
+    state = base.new_state()
+    for start in range(0, len(ids) - 1, segment):
+        inputs, targets = ids[start:start + segment][:len(ids) - 1 - start], ids[start + 1:start + segment + 1]
+        hidden = base.read(inputs.unsqueeze(0), state)[0]
+        v = torch.relu(hidden @ weights["fast.U"] + weights["fast.a"]) ** 2
+        z = v @ weights["fast.W"] + weights["fast.b"]
+        y = torch.nn.functional.layer_norm(z, z.shape[-1:], weights["fast.gain"], weights["fast.shift"], 1e-6)
+        logits = y @ weights["embedding.weight"].T + weights["head.bias"]
+        loss = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
+        losses.append(loss.detach())
+        names = [name for name in weights if not name.startswith("fast.log")]
+        gradients = torch.autograd.grad(loss.mean(), [weights[name] for name in names])
+        with torch.no_grad():
+            update({name: (weights[name], gradient) for name, gradient in zip(names, gradients)})
+    return torch.cat(losses)
+
+
+def test_dynamic_evaluation_equals_a_pytorch_loop_over_fifty_segments(trained, tmp_path):
+    path, text, tokens = trained
+    ids = torch.tensor(list(text.read_bytes()))
+
+    def sgd(weights):
+        for weight, gradient in weights.values():
+            weight -= 0.05 * gradient
+
+    expected = dynamic_loop(path, ids, 30, sgd)
+    nll = tmp_path / "sgd.nll"
+    before = (path / "model.safetensors").read_bytes()
+    flags = ["--tokens", tokens, "--dynamic.segment", 30, "--context", 1500, "--save-nll", nll]
+    result = perplexity(path, "--method", "dynamic-sgd", "--dynamic.eta", 0.05, *flags)
+    losses = load_file(nll)["nll.dynamic-sgd"]
+    assert len(losses) == 1500 == 50 * 30 and torch.allclose(losses, expected, atol=1e-5)
+    assert (path / "model.safetensors").read_bytes() == before
+
+    squares, count = {}, 0
+
+    def collect(weights):
+        nonlocal count
+        count += 1
+        for name, (_, gradient) in weights.items():
+            squares[name] = squares.get(name, 0) + gradient ** 2
+
+    dynamic_loop(path, ids[:301], 30, collect)
+    roots = {name: (square / count).sqrt() for name, square in squares.items()}
+    extra = 6  # the step sizes, whose gradient is zero
+    mean_root = sum(root.sum() for root in roots.values()) / (sum(root.numel() for root in roots.values()) + extra)
+    starts = {name: weight.clone() for name, weight in fwl.open_model(str(path)).parameters().items()}
+
+    def rms(weights):
+        for name, (weight, gradient) in weights.items():
+            rate = (roots[name] / mean_root).clamp(max=1 / 0.01)
+            pull = 0.01 * rate * (starts[name] - weight)
+            weight += pull - 1e-4 * gradient / (roots[name] + 1e-5)
+
+    expected = dynamic_loop(path, ids, 30, rms)
+    result = perplexity(path, "--method", "dynamic-rms", "--dynamic.eta", 1e-4, "--dynamic.lambda", 0.01,
+                        "--train-tokens", tokens, "--train-segments", 10, *flags)
+    assert torch.allclose(load_file(nll)["nll.dynamic-rms"], expected, atol=1e-5)
+    assert result["methods"][0]["nll"] == pytest.approx(expected.mean().item(), abs=1e-5)
+
+
+def test_bad_input_is_one_clear_line(trained, tmp_path):
+    path, text, tokens = trained
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    one = tmp_path / "one.txt"
+    one.write_text("a")
+    words = tmp_path / "words.vocab"
+    assert run([PROGRAM, "vocabulary", "--out", words, text]).returncode == 0
+    other = tmp_path / "other.tokens"
+    assert run([PROGRAM, "tokenize", "--tokenizer", words, "--out", other, text]).returncode == 0
+    cases = [(["--text", empty], "", 1), (["--text", one], "at least two tokens", 1),
+             (["--tokens", other], "another vocabulary", 1), ([], "neither", 2),
+             (["--tokens", tokens, "--method", "magic"], "one of static", 2),
+             (["--tokens", tokens, "--method", "dynamic-rms"], "--train-tokens", 1),
+             (["--tokens", tokens, "--method", "test-time"], "--step", 1),
+             (["--tokens", tokens, "--protocol", "llama", "--context", "5000"], "at least 5000 tokens", 1)]
+    for flags, message, code in cases:
+        result = run([PROGRAM, "perplexity", "--model", path, *map(str, flags)])
+        assert result.returncode == code, (flags, result.stderr)
+        assert message in result.stderr.splitlines()[-1]
+
+
+def test_a_base_without_layer_says_that_it_has_none(tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (base / name).write_bytes((ROOT / "tests/goldens/gpt2" / name).read_bytes())
+    size = json.loads((base / "config.json").read_text())["vocab_size"]
+    source = tmp_path / "source.txt"
+    source.write_text("\n".join(" ".join([f"w{index}"] * (size - index + 1)) for index in range(size - 1)) + "\n")
+    assert run([PROGRAM, "vocabulary", "--out", base / "words.vocab", source]).returncode == 0
+    chance, text = random.Random(1), tmp_path / "text.txt"
+    text.write_text("\n".join(" ".join(f"w{chance.randrange(9)}" for _ in range(9)) for _ in range(30)) + "\n")
+    result = run([PROGRAM, "perplexity", "--model", base, "--text", text, "--method", "fwl", "--context", "20"])
+    assert result.returncode == 1 and "a model with a fast weight layer" in result.stderr
+    plain = perplexity(base, "--text", text, "--context", "20", "--protocol", "windows")["methods"][0]
+    model = fwl.open_model(str(base))
+    ids = torch.tensor(fwl.open_tokenizer(str(base)).encode(text.read_bytes()))
+    with torch.no_grad():
+        losses = torch.cat([slow_losses(model, window) for window in ids.split(20) if len(window) > 1])
+    assert plain["nll"] == pytest.approx(losses.mean().item(), abs=1e-5)
