@@ -13,6 +13,7 @@ std::vector<Command> all_commands() {
   commands.push_back(train_command());
   commands.push_back(attach_command());
   commands.push_back(perplexity_command());
+  commands.push_back(bench_command());
   return commands;
 }
 

@@ -13,5 +13,6 @@ Command plan_command();
 Command train_command();
 Command attach_command();
 Command perplexity_command();
+Command bench_command();
 
 }  // namespace fwl

@@ -219,11 +219,10 @@ int run(Options& options, Console& console) {
   const auto statistics = statistics_for(options, opened, console);
   std::vector<NllSeries> all;
   for (const auto& name : options.methods) {
-    const bool is_dynamic = name.starts_with("dynamic");
     MethodOptions method{name, options.step, options.dynamic};
     method.dynamic.is_rms = name == "dynamic-rms";
     if (!options.json) console.out() << name << '\n';
-    const auto pieces = pieces_of(options, opened, *tokens, is_dynamic);
+    const auto pieces = pieces_of(options, opened, *tokens, method.is_dynamic());
     all.push_back(
         evaluate(*opened.model, *tokens, pieces, method, statistics, running_estimate(console, name, !options.json)));
   }

@@ -59,10 +59,6 @@ class PieceReader {
   Session session_;
 };
 
-bool is_dynamic(const MethodOptions& method) {
-  return method.name.starts_with("dynamic");
-}
-
 double peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -101,11 +97,10 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                    const ProgressReport& progress) {
   const auto model = model_for(given, method);
   model.base().set_training(false);
-  const bool adapts = method.name == "fwl" || method.name == "test-time" || method.name == "bias-only";
   std::optional<DynamicEvaluation> dynamic;
-  if (is_dynamic(method)) dynamic.emplace(model, method.dynamic, mean_squares);
-  const at::AutoGradMode mode(is_dynamic(method));
-  PieceReader reader(model, tokens, adapts ? Adaptation::write : Adaptation::off);
+  if (method.is_dynamic()) dynamic.emplace(model, method.dynamic, mean_squares);
+  const at::AutoGradMode mode(method.is_dynamic());
+  PieceReader reader(model, tokens, method.adapts() ? Adaptation::write : Adaptation::off);
   NllSeries series;
   series.method = method.name;
   const auto start = std::chrono::steady_clock::now();

@@ -16,6 +16,9 @@ struct MethodOptions {
   std::string name = "static";  // static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms
   double step = 0;              // test-time: of all six weights; bias-only on a model that was not trained so
   DynamicOptions dynamic;
+
+  bool adapts() const { return name == "fwl" || name == "test-time" || name == "bias-only"; }
+  bool is_dynamic() const { return name.starts_with("dynamic"); }
 };
 
 const std::vector<std::string>& method_names();

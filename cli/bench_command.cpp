@@ -1,0 +1,148 @@
+// `fwl bench`: speed of scoring, generation and training, in llama-bench's way.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/engine_flags.h"
+#include "evaluate/bench.h"
+#include "store/open_model.h"
+#include "store/trained_model.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+
+namespace fwl {
+namespace {
+
+struct Options {
+  std::string model, adapter, weights = "packed";
+  int64_t vocabulary_size = 0;
+  ModelDescription fresh;
+  BenchOptions bench;
+  std::vector<std::string> methods = {"static"};
+  double step = 1e-6;
+  std::string output = "md";
+  EngineFlags engine;
+};
+
+void describe(Fields& fields, Options& options) {
+  fields.add("model", options.model, "a model; without one, random weights as model.* and layer.* describe them")
+      .short_name("m");
+  fields.add("adapter", options.adapter, "a fast weight layer for it");
+  fields.add("weights", options.weights, "of published models: as the file packs them, or unpacked")
+      .choices({"packed", "fp32"});
+  fields.add("prompt", options.bench.prompt_tokens, "pp: tokens to score; 0: none").range(0, 1 << 24).short_name("p");
+  fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: none")
+      .range(0, 1 << 24)
+      .short_name("n");
+  fields.add("train", options.bench.training_tokens, "train: tokens of a step; 0: none").range(0, 1 << 24);
+  fields.add("repetitions", options.bench.repetitions, "of each test").range(1, 1000).short_name("r");
+  fields.add("method", options.methods,
+             "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
+  fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
+  fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
+  fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
+  add_fields(fields, options.fresh.architecture);
+  add_fields(fields, options.fresh.layer);
+  add_fields(fields, options.engine);
+}
+
+std::shared_ptr<LanguageModel> open(Options& options, Console& console) {
+  if (!options.model.empty())
+    return open_model(options.model, options.adapter, weight_format_from_name(options.weights),
+                      console.progress("open"))
+        .model;
+  if (options.vocabulary_size < 1) fail("fwl bench", "--model, or --vocabulary-size for random weights", "neither");
+  options.fresh.architecture.vocabulary_size = options.vocabulary_size;
+  FreshWeights weights(0);
+  return make_model(options.fresh, weights, nullptr);
+}
+
+struct Row {
+  std::string model, size, params, backend, threads, test, method, rate, flops;
+};
+
+// Packed matrices are not among the parameters: the file's size stands for them.
+Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
+  namespace fs = std::filesystem;
+  const bool is_packed = fs::is_regular_file(options.model) && options.weights == "packed";
+  double parameters = 0, bytes = is_packed ? static_cast<double>(fs::file_size(options.model)) : 0;
+  for (const auto& [name, tensor] : model.parameters()) {
+    parameters += static_cast<double>(tensor.numel());
+    if (!is_packed) bytes += static_cast<double>(tensor.nbytes());
+  }
+  return {options.model.empty() ? fmt::format("random {}", model.base().architecture())
+                                : fs::path(options.model).filename().string(),
+          format_amount(bytes, "bytes"),
+          is_packed ? "-" : format_amount(parameters, ""),
+          "CPU",
+          std::to_string(at::get_num_threads()),
+          result.test,
+          result.method,
+          fmt::format("{:.2f} ± {:.2f}", result.mean(), result.deviation()),
+          is_packed ? "-" : fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
+}
+
+void print(Console& console, const Options& options, const LanguageModel& model,
+           const std::vector<BenchResult>& results) {
+  const Row titles{"model", "size", "params", "backend", "threads", "test", "method", "t/s", "GFLOP/s"};
+  if (options.output == "json") {
+    nlohmann::json json = nlohmann::json::array();
+    for (const auto& result : results)
+      json.push_back({{"model", row_of(options, model, result).model},
+                      {"threads", at::get_num_threads()},
+                      {"test", result.test},
+                      {"method", result.method},
+                      {"tokens_per_second", result.per_second},
+                      {"mean", result.mean()},
+                      {"deviation", result.deviation()},
+                      {"flops_per_token", result.flops_per_token}});
+    console.out() << json.dump() << '\n';
+    return;
+  }
+  const bool is_csv = options.output == "csv";
+  const auto line = [&](const Row& row) {
+    console.out() << fmt::format(fmt::runtime(is_csv ? "{},{},{},{},{},{},{},{},{}\n"
+                                                     : "| {:<28} | {:>9} | {:>8} | {:<7} | {:>7} | {:>9} | {:<11} | "
+                                                       "{:>20} | {:>7} |\n"),
+                                 row.model, row.size, row.params, row.backend, row.threads, row.test, row.method,
+                                 row.rate, row.flops);
+  };
+  line(titles);
+  if (!is_csv)
+    console.out() << "| ---------------------------- | --------: | -------: | ------- | ------: | --------: | "
+                     "----------- | -------------------: | ------: |\n";
+  for (const auto& result : results) line(row_of(options, model, result));
+}
+
+int run(Options& options, Console& console) {
+  const InterruptScope interrupts;
+  apply(options.engine);
+  for (const auto& name : options.methods) {
+    if (std::ranges::find(method_names(), name) == method_names().end())
+      throw UsageError(error_line("--method", fmt::format("one of {}", fmt::join(method_names(), ", ")), name));
+    DynamicOptions dynamic;
+    dynamic.is_rms = name == "dynamic-rms";
+    options.bench.methods.push_back({name, options.step, dynamic});
+  }
+  const auto model = open(options, console);
+  const at::NoGradGuard no_grad;
+  print(console, options, *model, run_bench(*model, options.bench, console.progress("bench")));
+  return 0;
+}
+
+}  // namespace
+
+Command bench_command() {
+  return make_command<Options>("bench", "speed of scoring (pp), generation (tg) and training, by method",
+                               "examples:\n"
+                               "  fwl bench -m smollm2.gguf -p 512 -n 64\n"
+                               "  fwl bench -m runs/enwik8/best --method static fwl dynamic-sgd -p 2048 -n 0",
+                               describe, run);
+}
+
+}  // namespace fwl

@@ -1,0 +1,166 @@
+#include "evaluate/bench.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "base/cached_model.h"
+#include "support/interrupt.h"
+
+namespace fwl {
+namespace {
+
+double seconds_of(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Words as frequent as in a text: rank r with a probability of about 1 / (r ln V).
+at::Tensor random_tokens(const LanguageModel& model, int64_t count) {
+  const auto words = static_cast<double>(model.base().vocabulary_size());
+  const auto ranks = (at::rand({1, count}, at::kDouble) * std::log(words)).exp() - 1;
+  return ranks.to(at::kLong).clamp(0, model.base().vocabulary_size() - 1);
+}
+
+// One method's model, with what it has read so far.
+class Bencher {
+ public:
+  Bencher(const LanguageModel& given, const MethodOptions& method)
+      : method_(method),
+        model_(model_for(given, method)),
+        options_{method.adapts() ? Adaptation::write : Adaptation::off} {
+    model_.base().set_training(false);
+  }
+
+  double score(int64_t tokens) {
+    const auto text = random_tokens(model_, tokens);
+    const at::AutoGradMode mode(method_.is_dynamic());
+    std::optional<DynamicEvaluation> dynamic;
+    if (method_.is_dynamic()) dynamic.emplace(model_, method_.dynamic, statistics());
+    if (!session_ || is_bounded()) session_ = model_.new_session();
+    return seconds_of([&] {
+      const auto losses = model_.read(text, *session_, options_).adapted;
+      if (dynamic) dynamic->learn(losses.mean());
+    });
+  }
+
+  double generate(int64_t tokens) {
+    const at::NoGradGuard no_grad;
+    auto session = model_.new_session();
+    model_.read(random_tokens(model_, 8), session, options_);
+    const auto reading = method_.adapts() ? Adaptation::read : Adaptation::off;
+    return seconds_of([&] {
+      for (int64_t index = 0; index < tokens; ++index) {
+        const auto next = model_.next_logits(session, reading).argmax(-1, true);  // 1,1
+        model_.read(next, session, options_);
+      }
+    });
+  }
+
+  double train(int64_t tokens) {
+    const auto parameters = model_.parameters();
+    for (const auto& [name, tensor] : parameters) tensor.requires_grad_();
+    const auto text = random_tokens(model_, tokens);
+    const double seconds = seconds_of([&] {
+      auto session = model_.new_session();
+      model_.read(text, session, options_).adapted.mean().backward();
+    });
+    for (const auto& [name, tensor] : parameters) {
+      tensor.mutable_grad().reset();
+      tensor.requires_grad_(false);
+    }
+    return seconds;
+  }
+
+  const MethodOptions& method() const { return method_; }
+
+ private:
+  // The speed does not depend on what the statistics are.
+  std::vector<at::Tensor> statistics() const {
+    std::vector<at::Tensor> squares;
+    if (method_.dynamic.is_rms)
+      for (const auto& [name, tensor] : model_.parameters()) squares.push_back(at::ones_like(tensor));
+    return squares;
+  }
+
+  // A text that can go on does: what a first segment costs besides is not what is measured.
+  bool is_bounded() const {
+    const auto* cached = dynamic_cast<const CachedModel*>(&model_.base());
+    return cached && cached->context().context_tokens > 0;
+  }
+
+  MethodOptions method_;
+  LanguageModel model_;
+  ReadOptions options_;
+  std::optional<Session> session_;
+};
+
+struct Test {
+  std::string name;
+  int64_t tokens;
+  std::function<double(Bencher&, int64_t)> run;
+  std::function<bool(const MethodOptions&)> suits;
+};
+
+double flops_of(const LanguageModel& model, const Test& test, const MethodOptions& method) {
+  const auto cost = total(costs(model, {test.tokens, method.adapts()}));
+  if (test.name == "train" || method.is_dynamic()) return cost.training_flops;
+  return method.adapts() ? cost.adapting_flops : cost.scoring_flops;
+}
+
+}  // namespace
+
+double BenchResult::mean() const {
+  double sum = 0;
+  for (const double value : per_second) sum += value;
+  return sum / static_cast<double>(per_second.size());
+}
+
+double BenchResult::deviation() const {
+  double squares = 0;
+  for (const double value : per_second) squares += (value - mean()) * (value - mean());
+  return per_second.size() > 1 ? std::sqrt(squares / static_cast<double>(per_second.size() - 1)) : 0;
+}
+
+std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOptions& options,
+                                   const ProgressReport& progress) {
+  const auto any = [](const MethodOptions&) { return true; };
+  const auto plain = [](const MethodOptions& method) { return !method.is_dynamic(); };
+  const auto score = [](Bencher& bencher, int64_t tokens) {
+    const at::AutoGradMode mode(bencher.method().is_dynamic());
+    return bencher.score(tokens);
+  };
+  const std::vector<Test> tests = {
+      {"pp", options.prompt_tokens, score, any},
+      {"tg", options.generated_tokens, [](Bencher& b, int64_t tokens) { return b.generate(tokens); }, plain},
+      {"train", options.training_tokens, [](Bencher& b, int64_t tokens) { return b.train(tokens); }, plain}};
+  std::vector<BenchResult> results;
+  int64_t done = 0;
+  const auto rounds = options.repetitions + 1;
+  const auto all = rounds * static_cast<int64_t>(options.methods.size() * tests.size());
+  for (const auto& test : tests) {
+    std::vector<BenchResult> of_test;
+    for (const auto& method : options.methods)
+      of_test.push_back({fmt::format("{}{}", test.name, test.tokens), method.name, {}, flops_of(model, test, method)});
+    std::vector<Bencher> benchers;
+    for (const auto& method : options.methods) benchers.emplace_back(model, method);
+    for (int64_t round = 0; round < rounds; ++round)
+      for (size_t index = 0; index < of_test.size(); ++index) {
+        progress({++done, all, "tests", of_test[index].test});
+        if (test.tokens == 0 || !test.suits(options.methods[index])) continue;
+        const double seconds = test.run(benchers[index], test.tokens);
+        if (round > 0) of_test[index].per_second.push_back(static_cast<double>(test.tokens) / seconds);
+        throw_if_interrupted();
+      }
+    for (auto& result : of_test)
+      if (!result.per_second.empty()) results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace fwl
