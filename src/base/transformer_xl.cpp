@@ -46,6 +46,11 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
     layers_.push_back(layer);
   }
   output_ = AdaptiveOutput(config_.words, list);
+  head_ = output_.head(embedding_);
+}
+
+std::shared_ptr<const Head> TransformerXl::head() const {
+  return at::GradMode::is_enabled() ? output_.head(embedding_) : head_;
 }
 
 BaseState TransformerXl::new_state(int64_t sequences) const {

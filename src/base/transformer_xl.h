@@ -32,7 +32,7 @@ class TransformerXl : public BaseModel {
   int64_t width() const override { return config_.words.width; }
   int64_t vocabulary_size() const override { return config_.words.vocabulary_size; }
   NamedTensors parameters() const override { return parameters_; }
-  std::shared_ptr<const Head> head() const override { return output_.head(embedding_); }
+  std::shared_ptr<const Head> head() const override;
   BaseState new_state(int64_t sequences) const override;
   BaseState trimmed(const BaseState& state) const override;
   std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const override;
@@ -72,6 +72,7 @@ class TransformerXl : public BaseModel {
   TransformerXlConfig config_;
   AdaptiveEmbedding embedding_;
   AdaptiveOutput output_;
+  std::shared_ptr<const Head> head_;  // for use without gradients, which need views of their own
   std::vector<Layer> layers_;
   NamedTensors parameters_;
 };

@@ -86,10 +86,28 @@ std::vector<at::Tensor> AdaptiveSoftmaxHead::parameters() const {
 
 SoftmaxCluster AdaptiveSoftmaxHead::joined_head() const {
   if (cluster_count() == 1) return clusters_[0];
+  if (at::GradMode::is_enabled()) return join_head();
+  const std::lock_guard lock(joined_lock_);
+  const std::vector<int64_t> versions = head_versions();
+  if (versions != joined_versions_) {
+    joined_ = join_head();
+    joined_versions_ = versions;
+  }
+  return joined_;
+}
+
+SoftmaxCluster AdaptiveSoftmaxHead::join_head() const {
   auto head = clusters_[0];
   head.weight = at::cat({head.weight, cluster_weight_});
   if (head.bias.defined()) head.bias = at::cat({head.bias, cluster_bias_});
   return head;
+}
+
+std::vector<int64_t> AdaptiveSoftmaxHead::head_versions() const {
+  std::vector<int64_t> versions;
+  for (const auto& tensor : {clusters_[0].weight, clusters_[0].bias, cluster_weight_, cluster_bias_})
+    versions.push_back(tensor.defined() ? static_cast<int64_t>(tensor._version()) : -1);
+  return versions;
 }
 
 at::Tensor AdaptiveSoftmaxHead::head_targets(const at::Tensor& targets) const {

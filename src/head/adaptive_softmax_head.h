@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mutex>
+
 #include "head/head.h"
 
 namespace fwl {
@@ -46,11 +48,17 @@ class AdaptiveSoftmaxHead : public Head {
 
  private:
   at::Tensor head_targets(const at::Tensor& targets) const;
+  SoftmaxCluster join_head() const;
+  std::vector<int64_t> head_versions() const;  // change whenever the head cluster's numbers do
 
   std::vector<SoftmaxCluster> clusters_;
   at::Tensor cluster_weight_, cluster_bias_;
   std::vector<int64_t> first_word_;  // of each cluster, and V at the end
   HeadOptions options_;
+  // Without gradients the joined head is kept until a number of it changes: joining copies the whole matrix.
+  mutable std::mutex joined_lock_;
+  mutable SoftmaxCluster joined_;
+  mutable std::vector<int64_t> joined_versions_;
 };
 
 template <class Visit>

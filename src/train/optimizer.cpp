@@ -60,6 +60,7 @@ void Optimizer::step(double learning_rate, double norm) {
       if (tensor.grad().defined()) tensor.mutable_grad().mul_(config_.clip_norm / norm);
   ++updates_;
   for (const auto& group : groups_) step_group(group, learning_rate);
+  for (const auto& [name, tensor] : parameters_) torch::autograd::impl::bump_version(tensor);
 }
 
 // Parameters without a gradient, e.g. of a layer that the objective leaves out, stay as they are.

@@ -104,5 +104,27 @@ TEST(BaseState, IsCopiedOnlyOnPurpose) {
   EXPECT_TRUE(at::equal(model.read(token, state), expected));
 }
 
+TEST(TransformerXl, AKeptHeadFollowsWeightsThatChange) {
+  ArchitectureConfig config;
+  config.name = "transformer-xl";
+  config.vocabulary_size = 30;
+  config.layers = 1;
+  config.width = 8;
+  config.heads = 2;
+  config.inner_width = 8;
+  config.memory_tokens = 4;
+  config.cutoffs = {10, 20};
+  FreshWeights weights(1);
+  const auto model = make_base(config, weights);
+  const at::NoGradGuard no_grad;
+  const auto hidden = at::randn({5, 8}), targets = at::tensor({0, 5, 11, 25, 29}, at::kLong);
+  const auto before = model->head()->loss(hidden, targets);
+  for (const auto& [name, tensor] : model->parameters()) tensor.mul_(2);
+  const auto kept = model->head()->loss(hidden, targets);
+  const at::AutoGradMode with_gradients(true);
+  EXPECT_LT(largest_difference(kept, model->head()->loss(hidden, targets)), 1e-6);
+  EXPECT_GT(largest_difference(kept, before), 1e-3);
+}
+
 }  // namespace
 }  // namespace fwl
