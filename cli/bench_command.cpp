@@ -1,14 +1,12 @@
 // `fwl bench`: speed of scoring, generation and training, in llama-bench's way.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/engine_flags.h"
+#include "cli/evaluation_input.h"
 #include "evaluate/bench.h"
 #include "store/open_model.h"
 #include "store/trained_model.h"
@@ -123,8 +121,7 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   apply(options.engine);
   for (const auto& name : options.methods) {
-    if (std::ranges::find(method_names(), name) == method_names().end())
-      throw UsageError(error_line("--method", fmt::format("one of {}", fmt::join(method_names(), ", ")), name));
+    check_method(name);
     DynamicOptions dynamic;
     dynamic.is_rms = name == "dynamic-rms";
     options.bench.methods.push_back({name, options.step, dynamic});

@@ -13,6 +13,8 @@ std::vector<Command> all_commands() {
   commands.push_back(train_command());
   commands.push_back(attach_command());
   commands.push_back(perplexity_command());
+  commands.push_back(tune_command());
+  commands.push_back(analyze_command());
   commands.push_back(bench_command());
   return commands;
 }

@@ -13,6 +13,8 @@ Command plan_command();
 Command train_command();
 Command attach_command();
 Command perplexity_command();
+Command tune_command();
+Command analyze_command();
 Command bench_command();
 
 }  // namespace fwl

@@ -63,6 +63,7 @@ class Bencher {
   }
 
   double train(int64_t tokens) {
+    const at::AutoGradMode mode(true);
     const auto parameters = model_.parameters();
     for (const auto& [name, tensor] : parameters) tensor.requires_grad_();
     const auto text = random_tokens(model_, tokens);

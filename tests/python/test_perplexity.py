@@ -195,3 +195,60 @@ def test_a_base_without_layer_says_that_it_has_none(tmp_path):
     with torch.no_grad():
         losses = torch.cat([slow_losses(model, window) for window in ids.split(20) if len(window) > 1])
     assert plain["nll"] == pytest.approx(losses.mean().item(), abs=1e-5)
+
+
+def test_analysis_groups_the_gains_by_position_repetition_and_frequency(trained, tmp_path):
+    path, text, tokens = trained
+    nll = tmp_path / "losses.nll"
+    perplexity(path, "--tokens", tokens, "--method", "static", "fwl", "--save-nll", nll)
+    flags = ["--train-tokens", tokens, "--tokens", tokens, "--tokenizer", "bytes"]
+    result = run([PROGRAM, "analyze", f"{nll}:static", f"{nll}:fwl", *flags, "--json"])
+    assert result.returncode == 0, result.stderr
+    groups = json.loads(result.stdout)
+    saved, data = load_file(nll), text.read_bytes()
+    gains = (saved["nll.static"] - saved["nll.fwl"]).double()
+    seen, times, counts = {}, [], {byte: data.count(byte) for byte in set(data)}
+    for byte in data[1:]:
+        times.append(seen.get(byte, 0))
+        seen[byte] = times[-1] + 1
+    expected = {("position", "0-63"): [index for index in range(1500) if index < 64],
+                ("position", "512-1023"): [index for index in range(1500) if 512 <= index < 1024],
+                ("repetition", "0"): [index for index in range(1500) if times[index] == 0],
+                ("repetition", "2"): [index for index in range(1500) if times[index] == 2],
+                ("repetition", "8-15"): [index for index in range(1500) if 8 <= times[index] < 16],
+                ("frequency", "1e1-1e2"): [index for index in range(1500) if 10 <= counts[data[index + 1]] < 100]}
+    for (kind, name), places in expected.items():
+        group = next(group for group in groups[kind] if group["group"] == name)
+        assert group["tokens"] == len(places)
+        assert group["gain"] == pytest.approx(gains[places].mean().item(), abs=1e-6)
+    for kind in ("position", "repetition", "frequency"):
+        assert sum(group["tokens"] for group in groups[kind]) == 1500
+    shown = run([PROGRAM, "analyze", f"{nll}:static", f"{nll}:fwl", *flags, "--top", "3"])
+    assert shown.returncode == 0 and "gained most" in shown.stdout and "lost most" in shown.stdout
+    wrong = run([PROGRAM, "analyze", f"{nll}:static", f"{nll}:none"])
+    assert wrong.returncode == 1 and "one of fwl, static" in wrong.stderr
+
+
+def test_tuning_finds_the_best_step_of_its_table(trained):
+    path, _, tokens = trained
+    result = run([PROGRAM, "tune", "--model", path, "--tokens", tokens, "--method", "dynamic-sgd", "--low", "1e-4",
+                  "--high", "1", "--points", "3", "--rounds", "2", "--threads", "1", "--json"])
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert len(found["tried"]) >= 5
+    best = min(found["tried"], key=lambda one: one["nll"])
+    assert found["best"] == best["value"] and best["nll"] < found["static"]
+    again = perplexity(path, "--tokens", tokens, "--method", "dynamic-sgd", "--dynamic.eta", found["best"])
+    assert again["methods"][0]["nll"] == pytest.approx(best["nll"], abs=1e-6)
+
+
+def test_bench_prints_a_table_of_every_test_and_method(trained):
+    path = trained[0]
+    result = run([PROGRAM, "bench", "-m", path, "-p", "64", "-n", "8", "--train", "64", "-r", "2", "-o", "json",
+                  "--method", "static", "fwl", "dynamic-sgd", "--threads", "1"])
+    assert result.returncode == 0, result.stderr
+    rows = {(row["test"], row["method"]): row for row in json.loads(result.stdout)}
+    assert set(rows) == {("pp64", "static"), ("pp64", "fwl"), ("pp64", "dynamic-sgd"), ("tg8", "static"),
+                         ("tg8", "fwl"), ("train64", "static"), ("train64", "fwl")}
+    assert all(len(row["tokens_per_second"]) == 2 and row["mean"] > 0 for row in rows.values())
+    assert rows["pp64", "fwl"]["flops_per_token"] > rows["pp64", "static"]["flops_per_token"]

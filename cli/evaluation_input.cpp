@@ -1,0 +1,122 @@
+#include "cli/evaluation_input.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "base/cached_model.h"
+#include "support/error.h"
+#include "text/tokenize.h"
+
+namespace fwl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t usual_context = 2048;
+
+}  // namespace
+
+void add_fields(Fields& fields, EvaluationInput& input) {
+  fields.add("model", input.model, "a model trained here, a GGUF file or a Hugging Face folder").required();
+  fields.add("adapter", input.adapter, "a fast weight layer for it (fwl attach)");
+  fields.add("text", input.text, "text files and folders to score");
+  fields.add("tokens", input.tokens, "or a token file");
+  fields.add("documents", input.documents, "what a document is, as for fwl tokenize");
+  fields
+      .add("protocol", input.protocol,
+           "stream: read on and on; windows: independent ones; sliding: by --stride; llama: second halves of windows")
+      .choices({"stream", "windows", "sliding", "llama"});
+  fields.add("reset", input.reset, "when the fast weights (and the memory) start anew").choices({"never", "document"});
+  fields.add("context", input.context, "tokens of a window; 0: as the adapter or the model has it").range(0, 1 << 24);
+  fields.add("stride", input.stride, "sliding: tokens that are scored in each window; 0: half of it").range(0, 1 << 24);
+  fields.add("segment", input.segment, "stream: tokens read at a time; 0: a window").range(0, 1 << 24);
+  fields.add("max_tokens", input.max_tokens, "score only the first so many tokens of the text; 0: all").range(0, 1e15);
+  fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: rate").range(0, 1e6);
+  fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: pull back to the start").range(0, 1);
+  fields.add("dynamic.epsilon", input.dynamic.epsilon, "dynamic-rms: added to the root mean square").range(0, 1);
+  fields.add("dynamic.segment", input.dynamic_segment, "tokens between two updates").range(1, 1 << 24);
+  fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
+  fields.add("train_segments", input.train_segments, "how much of it").range(1, 1 << 30);
+  add_fields(fields, input.engine);
+}
+
+EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) : input_(input) {
+  const auto device = apply(input.engine);
+  if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
+  if (input.text.empty() == input.tokens.empty())
+    throw UsageError(error_line("text", "--text or --tokens", input.text.empty() ? "neither" : "both"));
+  opened_ = open_model(input.model, input.adapter, WeightFormat::fp32, console.progress("open"));
+  if (!model().tokenizer()) fail(input.model, "a model with its vocabulary", "none beside the weights");
+  const auto path = input.tokens.empty() ? tokenize(console) : input.tokens;
+  tokens_ = std::make_unique<TokenFile>(path);
+  if (tokens_->tokenizer_hash() != model().tokenizer()->hash())
+    fail(path, fmt::format("tokens of {}", input.model), fmt::format("tokens of '{}'", tokens_->tokenizer_name()),
+         "tokenized with another vocabulary");
+  if (tokens_->size() < 2) fail(path, "at least two tokens", std::to_string(tokens_->size()));
+}
+
+EvaluationData::~EvaluationData() {
+  std::error_code ignored;
+  if (!temporary_path_.empty()) fs::remove(temporary_path_, ignored);
+}
+
+std::string EvaluationData::tokenize(Console& console) {
+  temporary_path_ = (fs::temp_directory_path() / fmt::format("fwl-{}.tokens", getpid())).string();
+  TokenizeOptions options;
+  options.corpus.inputs = input_.text;
+  options.corpus.documents = input_.documents;
+  options.out = temporary_path_;
+  options.threads = std::max(1U, std::thread::hardware_concurrency());
+  tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize"));
+  return temporary_path_;
+}
+
+ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {
+  ProtocolOptions options;
+  options.protocol = protocol_from_name(input_.protocol);
+  const auto* cached = dynamic_cast<const CachedModel*>(&model().base());
+  const int64_t own = cached ? cached->context().context_tokens : 0;
+  options.is_base_bounded = own > 0;
+  options.context_tokens = own > 0 ? std::min(own, usual_context) : usual_context;
+  if (opened_.window_tokens > 0) options.context_tokens = opened_.window_tokens;
+  if (input_.context > 0) options.context_tokens = input_.context;
+  if (own > 0 && options.context_tokens > own)
+    fail("--context", fmt::format("at most the model's {} tokens", own), std::to_string(options.context_tokens));
+  options.segment_tokens = is_dynamic ? input_.dynamic_segment : input_.segment;
+  options.stride_tokens = input_.stride;
+  options.resets_at_documents = input_.reset == "document";
+  return options;
+}
+
+std::vector<Piece> EvaluationData::pieces(const MethodOptions& method) const {
+  auto all = cut_into_pieces(*tokens_, protocol_options(method.is_dynamic()));
+  if (input_.max_tokens == 0) return all;
+  std::erase_if(all, [&](const Piece& piece) { return piece.first_scored >= input_.max_tokens; });
+  for (auto& piece : all) piece.count = std::min(piece.count, input_.max_tokens - 1 - piece.first);
+  if (all.empty()) fail("--max-tokens", "at least 2", std::to_string(input_.max_tokens));
+  return all;
+}
+
+const std::vector<at::Tensor>& EvaluationData::statistics(const MethodOptions& method, Console& console) {
+  if (!method.dynamic.is_rms || !statistics_.empty()) return statistics_;
+  if (input_.train_tokens.empty())
+    fail("method dynamic-rms", "--train-tokens, a token file of training data", "nothing");
+  const TokenFile train(input_.train_tokens);
+  if (train.tokenizer_hash() != model().tokenizer()->hash())
+    fail(input_.train_tokens, fmt::format("tokens of {}", input_.model), "others", "another vocabulary");
+  const auto all = cut_into_pieces(train, protocol_options(true));
+  statistics_ = gradient_statistics(model(), train, all, input_.train_segments, console.progress("statistics"));
+  return statistics_;
+}
+
+void check_method(const std::string& name) {
+  if (std::ranges::find(method_names(), name) == method_names().end())
+    throw UsageError(error_line("--method", fmt::format("one of {}", fmt::join(method_names(), ", ")), name));
+}
+
+}  // namespace fwl

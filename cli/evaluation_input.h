@@ -1,0 +1,58 @@
+// What the commands that score texts share: the model, the text, and how it is cut.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/engine_flags.h"
+#include "evaluate/evaluation.h"
+#include "store/open_model.h"
+
+namespace fwl {
+
+struct EvaluationInput {
+  std::string model, adapter;
+  std::vector<std::string> text;
+  std::string tokens, documents = "file";
+  std::string protocol = "stream", reset = "never";
+  int64_t context = 0, stride = 0, segment = 0, dynamic_segment = 128, max_tokens = 0;
+  DynamicOptions dynamic;
+  std::string train_tokens;
+  int64_t train_segments = 100;
+  EngineFlags engine;
+};
+
+void add_fields(Fields& fields, EvaluationInput& input);
+
+// The opened model and text.
+class EvaluationData {
+ public:
+  EvaluationData(const EvaluationInput& input, Console& console);
+  ~EvaluationData();
+  EvaluationData(const EvaluationData&) = delete;
+  EvaluationData& operator=(const EvaluationData&) = delete;
+
+  const LanguageModel& model() const { return *opened_.model; }
+  const std::string& identity() const { return opened_.identity; }
+  const TokenFile& tokens() const { return *tokens_; }
+  std::vector<Piece> pieces(const MethodOptions& method) const;
+  // For dynamic-rms: from the training data, once.
+  const std::vector<at::Tensor>& statistics(const MethodOptions& method, Console& console);
+
+ private:
+  ProtocolOptions protocol_options(bool is_dynamic) const;
+  std::string tokenize(Console& console);
+
+  EvaluationInput input_;
+  OpenedModel opened_;
+  std::string temporary_path_;  // a token file that was only made for this run goes with it
+  std::unique_ptr<TokenFile> tokens_;
+  std::vector<at::Tensor> statistics_;
+};
+
+// Throws UsageError for a name that is none.
+void check_method(const std::string& name);
+
+}  // namespace fwl

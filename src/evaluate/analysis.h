@@ -1,0 +1,40 @@
+// Where one method beats another: the gain by place in the document, by frequency in training, by repetition.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evaluate/nll_series.h"
+
+namespace fwl {
+
+// Two methods' losses of the same tokens.
+struct NllPair {
+  std::vector<int64_t> targets, ids, documents;
+  std::vector<float> before, after;
+  std::string before_name, after_name;
+};
+
+// Methods are named "file" (its only or its last one) or "file:method".
+NllPair load_pair(const std::string& before, const std::string& after);
+
+// A group of tokens, with the mean gain before - after in nats, and its standard error over blocks of tokens.
+struct GainGroup {
+  std::string name;
+  int64_t tokens = 0;
+  double before = 0, after = 0, gain = 0, standard_error = 0;
+};
+
+std::vector<GainGroup> gain_by_position(const NllPair& pair);    // in the document, in doubling steps
+std::vector<GainGroup> gain_by_repetition(const NllPair& pair);  // how often the token occurred before in the document
+// `counts`: how often each id occurs in the training data.
+std::vector<GainGroup> gain_by_frequency(const NllPair& pair, const std::vector<int64_t>& counts);
+
+// Places of the tokens that gained most, and of those that lost most.
+struct Extremes {
+  std::vector<size_t> gains, losses;
+};
+Extremes extremes(const NllPair& pair, size_t count);
+
+}  // namespace fwl
