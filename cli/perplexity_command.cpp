@@ -73,7 +73,7 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Toke
                      "difference in nll");
   for (const auto& series : all) {
     const auto summary = summarize(series, tokens);
-    std::string difference = "";
+    std::string difference;
     if (&series != &all.front()) {
       const auto paired = compare(all.front(), series);
       difference = fmt::format("{:+.4f} ±{:.4f}", paired.mean, paired.high - paired.mean);

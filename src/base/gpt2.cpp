@@ -23,7 +23,7 @@ Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
   const auto norm = [&](const std::string& name) {
     return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
   };
-  const auto linear = [&](const std::string& name, int64_t in, int64_t out, Initial initial) {
+  const auto linear = [&](const std::string& name, int64_t in, int64_t out, const Initial& initial) {
     return Linear{list.tensor(name + ".weight", {in, out}, initial), list.tensor(name + ".bias", {out}, zero)};
   };
   embedding_ = list.matrix("transformer.wte.weight", config_.vocabulary_size, width, normal);

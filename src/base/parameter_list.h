@@ -12,13 +12,13 @@ class ParameterList {
 
   bool has(const std::string& name) const { return source_.has(name); }
 
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) {
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) {
     parameters_.emplace_back(name, source_.tensor(name, shape, initial));
     return parameters_.back().second;
   }
 
   // Packed matrices are not parameters: nothing can train them.
-  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) {
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     auto matrix = source_.matrix(name, rows, columns, initial);
     if (!matrix.is_packed()) parameters_.emplace_back(name, matrix.dense());
     return matrix;

@@ -25,7 +25,7 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
     shared_position = list.tensor("transformer.r_r_bias", bias_shape, normal);
   }
   for (int64_t index = 0; index < config_.layers; ++index) {
-    const auto tensor = [&](const char* part, at::IntArrayRef shape, Initial initial) {
+    const auto tensor = [&](const char* part, at::IntArrayRef shape, const Initial& initial) {
       return list.tensor(fmt::format("transformer.layers.{}.{}", index, part), shape, initial);
     };
     Layer layer;

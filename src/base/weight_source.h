@@ -28,8 +28,8 @@ class WeightSource {
 
   virtual bool has(const std::string& name) const = 0;
   // Each throws UserError, naming file and tensor, when it is missing or of another shape.
-  virtual at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) = 0;
-  virtual Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) {
+  virtual at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) = 0;
+  virtual Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return tensor(name, {rows, columns}, initial);
   }
 };
@@ -38,7 +38,7 @@ class FreshWeights : public WeightSource {
  public:
   explicit FreshWeights(uint64_t seed, const at::TensorOptions& options = at::kFloat);
   bool has(const std::string&) const override { return true; }
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override;
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override;
 
  private:
   at::Generator generator_;

@@ -97,7 +97,7 @@ std::vector<GainGroup> group_by(const NllPair& pair, const std::function<int64_t
 }
 
 int64_t doublings(int64_t number) {
-  return std::bit_width(static_cast<uint64_t>(number));
+  return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(number)));
 }
 
 // "1", "2-3", "4-7", …

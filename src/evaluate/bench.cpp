@@ -3,29 +3,16 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <optional>
 
 #include "base/cached_model.h"
+#include "engine/measure.h"
 #include "support/interrupt.h"
 
 namespace fwl {
 namespace {
-
-double seconds_of(const std::function<void()>& action) {
-  const auto start = std::chrono::steady_clock::now();
-  action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Words as frequent as in a text: rank r with a probability of about 1 / (r ln V).
-at::Tensor random_tokens(const LanguageModel& model, int64_t count) {
-  const auto words = static_cast<double>(model.base().vocabulary_size());
-  const auto ranks = (at::rand({1, count}, at::kDouble) * std::log(words)).exp() - 1;
-  return ranks.to(at::kLong).clamp(0, model.base().vocabulary_size() - 1);
-}
 
 // One method's model, with what it has read so far.
 class Bencher {
@@ -38,13 +25,13 @@ class Bencher {
   }
 
   double score(int64_t tokens) {
-    const auto text = random_tokens(model_, tokens);
+    const auto words = text(tokens);
     const at::AutoGradMode mode(method_.is_dynamic());
     std::optional<DynamicEvaluation> dynamic;
     if (method_.is_dynamic()) dynamic.emplace(model_, method_.dynamic, statistics());
     if (!session_ || is_bounded()) session_ = model_.new_session();
     return seconds_of([&] {
-      const auto losses = model_.read(text, *session_, options_).adapted;
+      const auto losses = model_.read(words, *session_, options_).adapted;
       if (dynamic) dynamic->learn(losses.mean());
     });
   }
@@ -52,7 +39,7 @@ class Bencher {
   double generate(int64_t tokens) {
     const at::NoGradGuard no_grad;
     auto session = model_.new_session();
-    model_.read(random_tokens(model_, 8), session, options_);
+    model_.read(text(8), session, options_);
     const auto reading = method_.adapts() ? Adaptation::read : Adaptation::off;
     return seconds_of([&] {
       for (int64_t index = 0; index < tokens; ++index) {
@@ -66,10 +53,10 @@ class Bencher {
     const at::AutoGradMode mode(true);
     const auto parameters = model_.parameters();
     for (const auto& [name, tensor] : parameters) tensor.requires_grad_();
-    const auto text = random_tokens(model_, tokens);
+    const auto words = text(tokens);
     const double seconds = seconds_of([&] {
       auto session = model_.new_session();
-      model_.read(text, session, options_).adapted.mean().backward();
+      model_.read(words, session, options_).adapted.mean().backward();
     });
     for (const auto& [name, tensor] : parameters) {
       tensor.mutable_grad().reset();
@@ -88,6 +75,8 @@ class Bencher {
       for (const auto& [name, tensor] : model_.parameters()) squares.push_back(at::ones_like(tensor));
     return squares;
   }
+
+  at::Tensor text(int64_t tokens) const { return zipf_tokens(1, tokens, model_.base().vocabulary_size()); }
 
   // A text that can go on does: what a first segment costs besides is not what is measured.
   bool is_bounded() const {

@@ -1,24 +1,19 @@
 #include "evaluate/evaluation.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <torch/torch.h>
 
 #include <chrono>
 #include <cmath>
 #include <optional>
 
+#include "engine/measure.h"
+#include "engine/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
 namespace fwl {
 namespace {
-
-at::Tensor ids_at(const TokenView& tokens, int64_t first, int64_t count) {
-  auto ids = at::empty({1, count}, at::kLong);
-  tokens.read(first, std::span<int64_t>(ids.mutable_data_ptr<int64_t>(), static_cast<size_t>(count)));
-  return ids;
-}
 
 // Reads pieces one after the other and gives their losses.
 class PieceReader {
@@ -36,7 +31,7 @@ class PieceReader {
       session_.fast = {};
       session_.bias.clear();
     }
-    const auto ids = ids_at(tokens_, piece.first, piece.count + 1).to(device_);
+    const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(device_);
     const auto hidden = model_.base().read(ids.narrow(1, 0, piece.count), session_.base);
     const auto targets = ids.narrow(1, 1, piece.count).contiguous();
     const int64_t unscored = piece.first_scored - piece.first - 1;
@@ -58,12 +53,6 @@ class PieceReader {
   at::Device device_;
   Session session_;
 };
-
-double peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
 
 }  // namespace
 
@@ -121,7 +110,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
     throw_if_interrupted();
   }
   series.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  series.peak_bytes = peak_memory();
+  series.peak_bytes = peak_memory_bytes();
   return series;
 }
 

@@ -33,7 +33,7 @@ class AdapterWeights : public WeightSource {
   explicit AdapterWeights(const std::string& path) : reader_(path, "an adapter") {}
 
   bool has(const std::string& name) const override { return reader_.has(name); }
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial) override {
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial&) override {
     return reader_.take_finite(name, shape, at::kFloat);
   }
   void expect_nothing_else() const { reader_.expect_nothing_else(); }

@@ -12,10 +12,10 @@ class WithoutPrefix : public FolderWeights {
   using FolderWeights::FolderWeights;
 
   bool has(const std::string& name) const override { return FolderWeights::has(in_file(name)); }
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override {
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override {
     return FolderWeights::tensor(in_file(name), shape, initial);
   }
-  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) override {
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) override {
     return FolderWeights::matrix(in_file(name), rows, columns, initial);
   }
 

@@ -56,14 +56,14 @@ const GgufTensor& GgufWeights::find(const std::string& name, at::IntArrayRef sha
   return *tensor;
 }
 
-at::Tensor GgufWeights::tensor(const std::string& name, at::IntArrayRef shape, Initial) {
+at::Tensor GgufWeights::tensor(const std::string& name, at::IntArrayRef shape, const Initial&) {
   const auto& found = find(name, shape);
   auto values = at::empty(shape, at::kFloat);
   dequantize_rows(found, 0, {values.mutable_data_ptr<float>(), static_cast<size_t>(values.numel())});
   return values;
 }
 
-Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) {
+Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
   const auto& found = find(name, {rows, columns});
   if (found.type == GgufType::F32) return tensor(name, {rows, columns}, initial);
   const Matrix packed(view_bytes(found.bytes, rows, file_), found.type, columns);
@@ -86,11 +86,11 @@ const TensorView& FolderWeights::find(const std::string& name, at::IntArrayRef s
   return *view;
 }
 
-at::Tensor FolderWeights::tensor(const std::string& name, at::IntArrayRef shape, Initial) {
+at::Tensor FolderWeights::tensor(const std::string& name, at::IntArrayRef shape, const Initial&) {
   return to_tensor(find(name, shape)).to(at::kFloat);
 }
 
-Matrix FolderWeights::matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) {
+Matrix FolderWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
   const auto& view = find(name, {rows, columns});
   const bool is_bf16 = view.dtype == Dtype::BF16;
   if (format_ == WeightFormat::fp32 || (!is_bf16 && view.dtype != Dtype::F16))

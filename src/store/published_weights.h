@@ -23,8 +23,8 @@ class GgufWeights : public WeightSource {
               std::function<std::string(const std::string&)> file_name);
 
   bool has(const std::string& name) const override;
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override;
-  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) override;
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override;
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) override;
 
  private:
   const GgufTensor& find(const std::string& name, at::IntArrayRef shape) const;
@@ -39,8 +39,8 @@ class FolderWeights : public WeightSource {
   FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format);
 
   bool has(const std::string& name) const override;
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, Initial initial) override;
-  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, Initial initial) override;
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override;
+  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) override;
 
  private:
   const TensorView& find(const std::string& name, at::IntArrayRef shape) const;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/token_tensor.h"
 #include "model/cost.h"
 #include "store/published_model.h"
 #include "support/error.h"
@@ -17,12 +18,6 @@ namespace fwl {
 namespace {
 
 constexpr int64_t tokens_for_first_steps = 512;
-
-at::Tensor ids_of(const TokenView& tokens, int64_t first, int64_t count) {
-  auto ids = at::empty({count}, at::kLong);
-  tokens.read(first, std::span<int64_t>(ids.mutable_data_ptr<int64_t>(), static_cast<size_t>(count)));
-  return ids;
-}
 
 nlohmann::json text_facts(const TokenFile& file) {
   return {{"path", file.path()}, {"tokens", file.size()}, {"hash", to_hex(file.ids_hash())}};
@@ -124,7 +119,7 @@ int64_t AttachTask::lane_targets(const Text& text, int64_t rows) const {
 at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count) const {
   auto state = base_->new_state(1);
   const auto device = base_->parameters().front().second.device();
-  return base_->read(ids_of(*text.tokens, first, count).unsqueeze(0).to(device), state);  // 1,T,D
+  return base_->read(token_tensor(*text.tokens, first, count).to(device), state);  // 1,T,D
 }
 
 AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position) const {
@@ -133,10 +128,10 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t first = row * lane + position;
     hidden.push_back(text.hidden ? text.hidden->read(first, count).unsqueeze(0) : live_hidden(text, first, count));
-    targets.push_back(ids_of(*text.tokens, first + 1, count));
+    targets.push_back(token_tensor(*text.tokens, first + 1, count));
   }
   const auto device = base_->parameters().front().second.device();
-  return {at::cat(hidden).to(device), at::stack(targets).to(device)};
+  return {at::cat(hidden).to(device), at::cat(targets).to(device)};
 }
 
 int64_t AttachTask::draw(int64_t count) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/token_tensor.h"
 #include "files/atomic_file.h"
 #include "files/growing_file.h"
 #include "support/error.h"
@@ -47,12 +48,6 @@ void note_finished(const std::string& path, const HiddenCacheKey& key, int64_t d
   write_file_atomically(notes_path(path), notes.dump(2) + "\n");
 }
 
-at::Tensor tokens_of(const TokenView& tokens, int64_t first, int64_t count) {
-  auto ids = at::empty({1, count}, at::kLong);
-  tokens.read(first, std::span<int64_t>(ids.mutable_data_ptr<int64_t>(), static_cast<size_t>(count)));
-  return ids;
-}
-
 }  // namespace
 
 void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
@@ -67,7 +62,7 @@ void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const
   for (int64_t first = finished; first < key.tokens; first += key.window_tokens) {
     const int64_t count = std::min(key.window_tokens, key.tokens - first);
     auto state = base.new_state(1);
-    const auto hidden = base.read(tokens_of(tokens, first, count).to(device), state);  // 1,count,D
+    const auto hidden = base.read(token_tensor(tokens, first, count).to(device), state);  // 1,count,D
     const auto rounded = hidden.to(at::kCPU, at::kBFloat16).contiguous();
     file.append(rounded.const_data_ptr(), rounded.nbytes());
     const bool is_last = first + count == key.tokens;

@@ -1,13 +1,10 @@
 #include "train/plan.h"
 
-#include <sys/resource.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
-#include "engine/gemm_rate.h"
+#include "engine/measure.h"
 #include "store/trained_model.h"
 #include "train/optimizer.h"
 
@@ -17,25 +14,6 @@ namespace {
 constexpr int measured_batches = 3;        // after one that is not counted
 constexpr int64_t fewest_tokens = 128;     // shorter texts say little about longer ones
 constexpr double likely_efficiency = 0.4;  // of the best matrix product; only decides how many rows are tried
-
-double seconds_of(const std::function<void()>& action) {
-  const auto start = std::chrono::steady_clock::now();
-  action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
-
-// Rank r with a probability of about 1 / (r ln V), as words have it.
-at::Tensor zipf_tokens(int64_t rows, int64_t tokens, int64_t vocabulary_size) {
-  const auto uniform = at::rand({rows, tokens}, at::kDouble);
-  const double range = std::log(static_cast<double>(vocabulary_size));
-  return ((uniform * range).exp() - 1).to(at::kLong).clamp(0, vocabulary_size - 1);
-}
 
 class StepProbe {
  public:
@@ -86,7 +64,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   StepProbe probe(config, *model, plan.measured_rows);
   // Memory at half and at full length: what grows between them are activations, the rest is there once.
   probe.run_batch(std::max<int64_t>(1, plan.measured_tokens / 2));
-  const double at_half = peak_bytes();
+  const double at_half = peak_memory_bytes();
   std::vector<double> batches;
   for (int batch = 0; batch < measured_batches; ++batch) {
     batches.push_back(seconds_of([&] { probe.run_batch(plan.measured_tokens); }));
@@ -96,7 +74,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
       static_cast<double>(rows * tokens) / static_cast<double>(plan.measured_rows * plan.measured_tokens);
   plan.memory.weights = plan.memory.gradients = probe.parameter_bytes();
   plan.memory.moments = 2 * probe.parameter_bytes();
-  plan.memory.activations = 2 * (peak_bytes() - at_half) * scale;
+  plan.memory.activations = 2 * (peak_memory_bytes() - at_half) * scale;
   probe.update();
   plan.seconds_per_update = seconds_of([&] { probe.update(); });
   std::sort(batches.begin(), batches.end());

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "engine/gemm_rate.h"
+#include "engine/measure.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/schedule.h"
