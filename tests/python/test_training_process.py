@@ -138,12 +138,12 @@ def attach(base, text, out, *flags):
             "6", "--run.log-every", "1", "--run.checkpoint-every", "3", *flags]
 
 
-@pytest.fixture
-def small_base(tmp_path):
+@pytest.fixture(params=["llama-grouped", "gpt2", "xl-divided"])
+def small_base(request, tmp_path):
     """A golden model with a vocabulary: one word per id."""
     base = tmp_path / "base"
     base.mkdir()
-    for file in (GOLDENS / "llama-grouped").iterdir():
+    for file in (GOLDENS / request.param).iterdir():
         (base / file.name).write_bytes(file.read_bytes())
     (base / "expected.safetensors").unlink()
     size = json.loads((base / "config.json").read_text())["vocab_size"]
@@ -177,7 +177,7 @@ def test_attach_trains_an_adapter_that_knows_its_base(small_base, tmp_path):
     assert (cut / "cache/train.hidden").stat().st_mtime_ns == made
     # Another base is refused.
     config = json.loads((base / "config.json").read_text())
-    config["rms_norm_eps"] = 0.5
+    config["note"] = "another model"
     (base / "config.json").write_text(json.dumps(config))
     with pytest.raises(fwl.UserError, match="an adapter works only on the model that it was trained with"):
         fwl.open_model(str(base), str(adapter))
@@ -187,7 +187,7 @@ def test_a_fresh_adapter_leaves_the_slow_model_as_it_was(small_base, tmp_path):
     base, text = small_base
     result = run(attach(base, text, tmp_path / "run", "--optimizer.lr", "0"))
     assert result.returncode == 0, result.stderr
-    ids = torch.randint(0, 50, (1, 20))
+    ids = torch.randint(0, 20, (1, 20))
     plain, attached = fwl.open_model(str(base)), fwl.open_model(str(base), str(tmp_path / "run/model"))
     with torch.no_grad():
         expected = plain.read(ids, plain.new_session())
@@ -200,7 +200,9 @@ def test_attach_can_train_the_base_too(small_base, tmp_path):
     assert result.returncode == 0, result.stderr
     trained = tmp_path / "run/model"
     before, after = load_file(base / "model.safetensors"), load_file(trained / "model.safetensors")
-    assert before.keys() == after.keys() and all(not torch.equal(before[name], after[name]) for name in before)
+    assert set(after) <= set(before)  # tied tensors are saved once
+    changed = [not torch.equal(before[name], after[name]) for name in after]
+    assert sum(changed) > 0.8 * len(after)  # words that the text does not have stay as they were
     fwl.open_model(str(trained), str(trained / "adapter"))
     steps = [json.loads(line) for line in (tmp_path / "run/record.jsonl").read_text().splitlines()][1:]
     assert steps[-1]["loss"] < steps[0]["loss"]
