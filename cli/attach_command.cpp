@@ -1,6 +1,5 @@
 // `fwl attach`: a fast weight layer for a pretrained model.
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,7 @@
 // `fwl bench`: speed of scoring, generation and training, in llama-bench's way.
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -127,7 +128,7 @@ int run(Options& options, Console& console) {
     options.bench.methods.push_back({name, options.step, dynamic});
   }
   const auto model = open(options, console);
-  const at::NoGradGuard no_grad;
+  const c10::AutoGradMode no_gradients(false);
   print(console, options, *model, run_bench(*model, options.bench, console.progress("bench")));
   return 0;
 }

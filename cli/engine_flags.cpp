@@ -1,6 +1,7 @@
 #include "cli/engine_flags.h"
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
 
 #include "support/error.h"
 

@@ -1,6 +1,5 @@
 // `fwl train`: a model from scratch, by a config file.
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
