@@ -52,37 +52,33 @@ double number(const at::Tensor& scalar) {
   return scalar.item<double>();
 }
 
-// Runs action(sequence) for every sequence: in a thread each where there are enough of them, because then no product
-// has to wait for another thread, and a sequence's sums stay in its core's cache.
-void for_each_sequence(const at::Tensor& like, const std::function<void(int64_t)>& action) {
+// Runs action(first, count) over all sequences: one by one in a thread each where there are enough of them, because
+// then no product has to wait for another thread and a sequence's sums stay in its core's cache; otherwise all at once.
+void for_each_group(const at::Tensor& like, const std::function<void(int64_t, int64_t)>& action) {
   const int64_t sequences = like.size(0);
-  const bool is_shared = like.is_cpu() && sequences >= at::get_num_threads();
-  if (!is_shared) {
-    for (int64_t index = 0; index < sequences; ++index) action(index);
-    return;
-  }
+  if (!like.is_cpu() || sequences < at::get_num_threads()) return action(0, sequences);
   const at::ThreadLocalState state;
   at::parallel_for(0, sequences, 1, [&](int64_t begin, int64_t end) {
     const at::ThreadLocalStateGuard guard(state);
-    for (int64_t index = begin; index < end; ++index) action(index);
+    for (int64_t index = begin; index < end; ++index) action(index, 1);
   });
 }
 
-// Tensors of one sequence, still with a leading 1: 1,T,K  1,T,K  1,T,N and the sums before the first chunk.
-struct SequenceInput {
+// Tensors of a group of sequences: B,T,K  B,T,K  B,T,N and the sums before the first chunk.
+struct GroupInput {
   at::Tensor query, key, gradient, matrix_sum, bias_sum;
 
-  SequenceInput(const variable_list& all, int64_t index)
-      : query(all[0].narrow(0, index, 1)),
-        key(all[1].narrow(0, index, 1)),
-        gradient(all[2].narrow(0, index, 1)),
-        matrix_sum(all[3].narrow(0, index, 1)),
-        bias_sum(all[4].narrow(0, index, 1)) {}
+  GroupInput(const variable_list& all, int64_t first, int64_t count)
+      : query(all[0].narrow(0, first, count)),
+        key(all[1].narrow(0, first, count)),
+        gradient(all[2].narrow(0, first, count)),
+        matrix_sum(all[3].narrow(0, first, count)),
+        bias_sum(all[4].narrow(0, first, count)) {}
 };
 
-// Subtracts from `value` what the past chunks and tokens take off it, and moves the sums past the sequence.
-void read_sequence(const SequenceInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
-                   const at::Tensor& value, at::Tensor& sum, const at::Tensor& vector_sum) {
+// Subtracts from `value` what the past chunks and tokens take off it, and moves the sums past them.
+void read_group(const GroupInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
+                const at::Tensor& value, at::Tensor& sum, const at::Tensor& vector_sum) {
   for (const auto& chunk : chunks) {
     const auto q = part_of(in.query, chunk), k = part_of(in.key, chunk), u = part_of(in.gradient, chunk);
     auto out = part_of(value, chunk);
@@ -94,21 +90,21 @@ void read_sequence(const SequenceInput& in, double alpha, double beta, const std
   }
 }
 
-// What the backward of one sequence gives.
-struct SequenceGradients {
-  at::Tensor query, key, gradient;  // 1,T,K  1,T,K  1,T,N; the last two undefined where they are not wanted
-  at::Tensor sum, vector_sum;       // 1,K,N  1,N: upstream of the sums after the sequence, and then before it
-  at::Tensor matrix_step, bias_step;
+// What the backward of a group gives.
+struct GroupGradients {
+  at::Tensor query, key, gradient;    // B,T,K  B,T,K  B,T,N; the last two undefined where they are not wanted
+  at::Tensor sum, vector_sum;         // B,K,N  B,N: upstream of the sums after the group's tokens, and then before them
+  at::Tensor matrix_step, bias_step;  // one number each
 };
 
 // With g upstream of the value, S_c the sum before chunk c and R_c upstream of the sum after it:
 //   dq_c = -alpha (P k_c + g_c S_c^T)      P = (g_c u_c^T) strictly below the diagonal
 //   dk_c = -alpha P^T q_c + u_c R_c^T      du_c = -A^T g_c + k_c R_c + r_c      A = alpha q_c k_c^T + beta, masked
 // S_c is rebuilt in a sweep forwards, R_c gathered in a sweep backwards: no state per chunk is kept.
-void backward_sequence(const SequenceInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
-                       const at::Tensor& upstream, SequenceGradients& gradients) {
+void backward_group(const GroupInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
+                    const at::Tensor& upstream, GroupGradients& gradients) {
   auto sum = in.matrix_sum.clone(), vector_sum = in.bias_sum.clone();
-  std::vector<at::Tensor> pair_products;  // P of each chunk: 1,C,C
+  std::vector<at::Tensor> pair_products;  // P of each chunk: B,C,C
   for (const auto& chunk : chunks) {
     const auto q = part_of(in.query, chunk), k = part_of(in.key, chunk), u = part_of(in.gradient, chunk);
     const auto g = part_of(upstream, chunk);
@@ -149,10 +145,10 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
     const auto value = slow.clone(at::MemoryFormat::Contiguous);         // B,T,N
     const auto sum = matrix_sum.clone(), vector_sum = bias_sum.clone();  // B,K,N and B,N
     const auto chunks = cut(query.size(1), chunk_tokens);
-    for_each_sequence(query, [&](int64_t index) {
-      auto own_sum = sum.narrow(0, index, 1);
-      read_sequence({{query, key, gradient, matrix_sum, bias_sum}, index}, alpha, beta, chunks,
-                    value.narrow(0, index, 1), own_sum, vector_sum.narrow(0, index, 1));
+    for_each_group(query, [&](int64_t first, int64_t count) {
+      auto own_sum = sum.narrow(0, first, count);
+      read_group({{query, key, gradient, matrix_sum, bias_sum}, first, count}, alpha, beta, chunks,
+                 value.narrow(0, first, count), own_sum, vector_sum.narrow(0, first, count));
     });
     context->save_for_backward({query, key, gradient, matrix_sum, bias_sum, matrix_step, bias_step});
     context->saved_data["chunk_tokens"] = chunk_tokens;
@@ -171,18 +167,20 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
     };
     const bool wants_past = context->needs_input_grad(2) || context->needs_input_grad(3);
     const int64_t sequences = query.size(0);
-    const SequenceGradients all{at::empty(query.sizes(), query.options()),
-                                wants_past ? at::empty(key.sizes(), key.options()) : at::Tensor(),
-                                wants_past ? at::empty(gradient.sizes(), gradient.options()) : at::Tensor(),
-                                start(upstreams[1], saved[3]),
-                                start(upstreams[2], saved[4]),
-                                at::zeros({sequences}, saved[5].options()),
-                                at::zeros({sequences}, saved[6].options())};
-    for_each_sequence(query, [&](int64_t index) {
-      const auto own = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.narrow(0, index, 1) : tensor; };
-      SequenceGradients gradients{own(all.query),      own(all.key),         own(all.gradient), own(all.sum),
-                                  own(all.vector_sum), own(all.matrix_step), own(all.bias_step)};
-      backward_sequence({saved, index}, alpha, beta, chunks, own(upstream), gradients);
+    const GroupGradients all{at::empty(query.sizes(), query.options()),
+                             wants_past ? at::empty(key.sizes(), key.options()) : at::Tensor(),
+                             wants_past ? at::empty(gradient.sizes(), gradient.options()) : at::Tensor(),
+                             start(upstreams[1], saved[3]),
+                             start(upstreams[2], saved[4]),
+                             at::zeros({sequences}, saved[5].options()),
+                             at::zeros({sequences}, saved[6].options())};
+    for_each_group(query, [&](int64_t first, int64_t count) {
+      const auto own = [&](const at::Tensor& tensor) {
+        return tensor.defined() ? tensor.narrow(0, first, count) : tensor;
+      };
+      GroupGradients gradients{own(all.query),      own(all.key),           own(all.gradient),   own(all.sum),
+                               own(all.vector_sum), all.matrix_step[first], all.bias_step[first]};
+      backward_group({saved, first, count}, alpha, beta, chunks, own(upstream), gradients);
     });
     return {upstreams[0],
             all.query,
