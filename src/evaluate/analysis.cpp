@@ -18,8 +18,6 @@
 namespace fwl {
 namespace {
 
-constexpr int64_t block_tokens = 256;
-
 struct NllFile {
   std::vector<int64_t> targets, ids, documents;
   std::vector<float> nll;
@@ -76,8 +74,8 @@ std::vector<GainGroup> group_by(const NllPair& pair, const std::function<int64_t
     sums.after += pair.after[index];
     sums.block += static_cast<double>(pair.before[index]) - pair.after[index];
     ++sums.tokens;
-    if (++sums.in_block == block_tokens) {
-      sums.blocks.push_back(sums.block / block_tokens);
+    if (++sums.in_block == error_block_tokens) {
+      sums.blocks.push_back(sums.block / error_block_tokens);
       sums.block = 0;
       sums.in_block = 0;
     }

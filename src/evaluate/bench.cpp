@@ -141,7 +141,7 @@ std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOption
     for (const auto& method : options.methods) benchers.emplace_back(model, method);
     for (int64_t round = 0; round < rounds; ++round)
       for (size_t index = 0; index < of_test.size(); ++index) {
-        progress({++done, all, "tests", of_test[index].test});
+        if (progress) progress({++done, all, "tests", of_test[index].test});
         if (test.tokens == 0 || !test.suits(options.methods[index])) continue;
         const double seconds = test.run(benchers[index], test.tokens);
         if (round > 0) of_test[index].per_second.push_back(static_cast<double>(test.tokens) / seconds);

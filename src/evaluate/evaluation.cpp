@@ -105,8 +105,9 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
     }
     if (dynamic) dynamic->learn(losses.mean());
     const auto done = static_cast<int64_t>(series.nll.size());
-    progress({static_cast<int64_t>(index) + 1, static_cast<int64_t>(pieces.size()), "pieces",
-              fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
+    if (progress)
+      progress({static_cast<int64_t>(index) + 1, static_cast<int64_t>(pieces.size()), "pieces",
+                fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
     throw_if_interrupted();
   }
   series.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -123,7 +124,7 @@ std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const To
   return mean_squared_gradients(model, [&]() -> at::Tensor {
     if (index == total) return {};
     throw_if_interrupted();
-    progress({index + 1, total, "segments", {}});
+    if (progress) progress({index + 1, total, "segments", {}});
     return reader.read(pieces[static_cast<size_t>(index++)]).mean();
   });
 }

@@ -26,7 +26,7 @@ const std::vector<std::string>& method_names();
 // The model that a method scores with: the same weights, under an adapter that suits it.
 LanguageModel model_for(const LanguageModel& model, const MethodOptions& method);
 
-// `running` is told the mean loss so far after every piece.
+// `progress` is told the perplexity so far after every piece.
 NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const std::vector<Piece>& pieces,
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);

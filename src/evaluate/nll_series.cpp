@@ -12,8 +12,6 @@
 namespace fwl {
 namespace {
 
-constexpr int64_t block_tokens = 256;
-
 struct Moments {
   double mean = 0, standard_error = 0;
 };
@@ -70,8 +68,8 @@ PairedDifference compare(const NllSeries& a, const NllSeries& b) {
     const double difference = static_cast<double>(b.nll[index]) - a.nll[index];
     total += difference;
     sum += difference;
-    if (++count == block_tokens || index + 1 == a.nll.size()) {
-      if (count == block_tokens || blocks.empty()) blocks.push_back(sum / static_cast<double>(count));
+    if (++count == error_block_tokens || index + 1 == a.nll.size()) {
+      if (count == error_block_tokens || blocks.empty()) blocks.push_back(sum / static_cast<double>(count));
       sum = 0;
       count = 0;
     }

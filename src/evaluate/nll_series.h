@@ -9,6 +9,9 @@
 
 namespace fwl {
 
+// Neighbouring losses are not independent: errors of means are taken over blocks of so many tokens.
+inline constexpr int64_t error_block_tokens = 256;
+
 struct NllSeries {
   std::string method;
   std::vector<int64_t> targets;  // places of the scored tokens in the text, rising
@@ -27,8 +30,7 @@ struct Summary {
 };
 Summary summarize(const NllSeries& series, const TokenView& tokens);
 
-// Of two methods on the same tokens: the mean difference b - a, with a 95 % interval from means over blocks of tokens,
-// because neighbouring losses are not independent.
+// Of two methods on the same tokens: the mean difference b - a, with a 95 % interval.
 struct PairedDifference {
   double mean = 0, low = 0, high = 0;  // nats per token
   double perplexity_ratio = 1;         // of b over a

@@ -160,14 +160,9 @@ BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
   auto session = carried_ ? std::move(*carried_) : model_->new_session(config_.rows);
   const double share = config_.objective.slow_share;
   const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(wants_slow || share > 0));
-  BatchLosses result;
-  result.objective = losses.adapted.sum();
-  if (share > 0) result.objective = (1 - share) * result.objective + share * losses.slow.sum();
-  result.adapted = loss_sum(losses.adapted, batch.targets.numel());
-  result.slow = loss_sum(losses.slow, batch.targets.numel());
   session.detach();
   carried_ = std::move(session);
-  return result;
+  return batch_losses(losses, batch.targets.numel(), share);
 }
 
 Validation AttachTask::validate(const ProgressReport& progress) {
@@ -180,9 +175,8 @@ Validation AttachTask::validate(const ProgressReport& progress) {
   for (int64_t position = 0; position < targets; position += config_.segment_tokens) {
     const auto batch = batch_at(valid_, 1, position);
     const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(true));
-    result.adapted += loss_sum(losses.adapted, batch.targets.numel());
-    result.slow += loss_sum(losses.slow, batch.targets.numel());
-    progress({result.adapted.count, targets, "tokens", {}});
+    result.add(losses, batch.targets.numel());
+    if (progress) progress({result.adapted.count, targets, "tokens", {}});
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -1,7 +1,6 @@
 // The checkpoints of a run: single files that appear whole or not at all; the last few are kept.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

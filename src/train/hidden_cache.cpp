@@ -70,7 +70,7 @@ void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const
       file.sync();
       note_finished(path, key, first + count);
     }
-    progress({first + count - finished, key.tokens - finished, "tokens", {}});
+    if (progress) progress({first + count - finished, key.tokens - finished, "tokens", {}});
     throw_if_interrupted();
   }
 }

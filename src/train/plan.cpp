@@ -68,7 +68,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   std::vector<double> batches;
   for (int batch = 0; batch < measured_batches; ++batch) {
     batches.push_back(seconds_of([&] { probe.run_batch(plan.measured_tokens); }));
-    progress({batch + 1, measured_batches, "batches", {}});
+    if (progress) progress({batch + 1, measured_batches, "batches", {}});
   }
   const double scale =
       static_cast<double>(rows * tokens) / static_cast<double>(plan.measured_rows * plan.measured_tokens);

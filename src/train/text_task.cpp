@@ -27,6 +27,9 @@ void describe_tokenizer(const DataConfig& data, const TokenFile& train, ModelDes
   const bool is_bytes = train.tokenizer_kind() == "byte";
   const auto path = data.tokenizer.empty() && is_bytes ? std::string("bytes") : data.tokenizer;
   if (path.empty()) return;
+  if (std::filesystem::is_directory(path))
+    fail("data.tokenizer", "the vocabulary's file, which is kept with the model", path + ", a folder",
+         "name the tokenizer.json, .model or .vocab file in it");
   const auto tokenizer = open_tokenizer(path);
   if (tokenizer->hash() != train.tokenizer_hash())
     fail("data.tokenizer", fmt::format("the vocabulary of {}", data.train), path, "tokenized with another vocabulary");
@@ -98,51 +101,49 @@ nlohmann::json TextTask::data_facts() const {
   return json;
 }
 
-void TextTask::next(TokenBatch& batch) {
-  if (auto* shuffled = std::get_if<ShuffledBatches>(&*batches_)) return shuffled->next(batch);
+// True where the lanes start from the front again.
+bool TextTask::next(TokenBatch& batch) {
+  if (auto* shuffled = std::get_if<ShuffledBatches>(&*batches_)) {
+    shuffled->next(batch);
+    return false;
+  }
   auto& lanes = std::get<ReadingBatches>(*batches_);
-  if (lanes.next(batch)) return;
+  if (lanes.next(batch)) return false;
   lanes.start_again();
-  is_new_pass_ = true;
   lanes.next(batch);
+  return true;
 }
 
 int64_t TextTask::draw(int64_t count) {
   drawn_.resize(static_cast<size_t>(count));
-  starts_new_pass_.assign(drawn_.size(), false);
+  starts_new_pass_.resize(drawn_.size());
   int64_t targets = 0;
   for (size_t index = 0; index < drawn_.size(); ++index) {
-    is_new_pass_ = false;
-    next(drawn_[index]);
-    starts_new_pass_[index] = is_new_pass_;
+    starts_new_pass_[index] = next(drawn_[index]);
     targets += drawn_[index].target_count();
   }
   return targets;
 }
 
-ReadOptions TextTask::read_options(bool wants_slow) const {
-  return {config_.objective.adapts() ? Adaptation::write : Adaptation::off, 0, wants_slow};
+Losses TextTask::read(const TokenBatch& batch, Session& session, bool wants_slow) const {
+  const auto [inputs, targets, weights] = to_tensors(batch, device_);
+  const auto hidden = model_->base().read(inputs, session.base);  // B,T,D
+  const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
+  return model_->score(hidden, targets, session, {adaptation, 0, wants_slow}, weights);
 }
 
 BatchLosses TextTask::losses(int64_t index, bool wants_slow) {
   const auto& batch = drawn_[static_cast<size_t>(index)];
-  const auto [inputs, targets, weights] = to_tensors(batch, device_);
   const bool starts_anew = !config_.data.is_in_lanes() || !carried_ || starts_new_pass_[static_cast<size_t>(index)];
   auto session = starts_anew ? model_->new_session(batch.rows) : std::move(*carried_);
   model_->base().set_training(true);
-  const auto hidden = model_->base().read(inputs, session.base);  // B,T,D
   const double share = config_.objective.slow_share;
-  const auto losses = model_->score(hidden, targets, session, read_options(wants_slow || share > 0), weights);
-  BatchLosses result;
-  result.objective = losses.adapted.sum();
-  if (share > 0) result.objective = (1 - share) * result.objective + share * losses.slow.sum();
-  result.adapted = loss_sum(losses.adapted, batch.target_count());
-  result.slow = loss_sum(losses.slow, batch.target_count());
+  const auto losses = read(batch, session, wants_slow || share > 0);
   if (config_.data.is_in_lanes()) {
     session.detach();
     carried_ = std::move(session);
   }
-  return result;
+  return batch_losses(losses, batch.target_count(), share);
 }
 
 void TextTask::forget() {
@@ -175,13 +176,9 @@ Validation TextTask::validate_windows(const ProgressReport& progress) {
       const int64_t start = (first + row) * window;
       fill_row(*valid_, start, std::min(window, tokens - 1 - start), batch, row);
     }
-    const auto [inputs, targets, weights] = to_tensors(batch, device_);
     auto session = model_->new_session(batch.rows);
-    const auto hidden = model_->base().read(inputs, session.base);
-    const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
-    result.adapted += loss_sum(losses.adapted, batch.target_count());
-    result.slow += loss_sum(losses.slow, batch.target_count());
-    progress({result.adapted.count, tokens - 1, "tokens", {}});
+    result.add(read(batch, session, true), batch.target_count());
+    if (progress) progress({result.adapted.count, tokens - 1, "tokens", {}});
   }
   return result;
 }
@@ -192,12 +189,8 @@ Validation TextTask::validate_lanes(const ProgressReport& progress) {
   TokenBatch batch;
   auto session = model_->new_session(config_.data.rows);
   while (result.adapted.count < valid_size() && lanes.next(batch)) {
-    const auto [inputs, targets, weights] = to_tensors(batch, device_);
-    const auto hidden = model_->base().read(inputs, session.base);
-    const auto losses = model_->score(hidden, targets, session, read_options(true), weights);
-    result.adapted += loss_sum(losses.adapted, batch.target_count());
-    result.slow += loss_sum(losses.slow, batch.target_count());
-    progress({result.adapted.count, valid_size(), "tokens", {}});
+    result.add(read(batch, session, true), batch.target_count());
+    if (progress) progress({result.adapted.count, valid_size(), "tokens", {}});
   }
   return result;
 }

@@ -37,8 +37,8 @@ class TextTask : public TrainingTask {
  private:
   using Batches = std::variant<ShuffledBatches, ReadingBatches>;
 
-  void next(TokenBatch& batch);
-  ReadOptions read_options(bool wants_slow) const;
+  bool next(TokenBatch& batch);
+  Losses read(const TokenBatch& batch, Session& session, bool wants_slow) const;
   Validation validate_windows(const ProgressReport& progress);
   Validation validate_lanes(const ProgressReport& progress);
   int64_t valid_size() const;
@@ -51,8 +51,7 @@ class TextTask : public TrainingTask {
   std::optional<Batches> batches_;
   std::vector<TokenBatch> drawn_;
   std::vector<bool> starts_new_pass_;  // beside drawn_: what is carried ends before this batch
-  bool is_new_pass_ = false;
-  std::optional<Session> carried_;  // between the batches of lanes
+  std::optional<Session> carried_;     // between the batches of lanes
 };
 
 }  // namespace fwl

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "engine/measure.h"
@@ -21,9 +22,8 @@ double seconds_now() {
 }
 
 // What may differ when a run goes on: where files are (the data's hash is checked), and what changes no weight.
-constexpr const char* free_keys[] = {
-    "/data/train",           "/data/valid",           "/data/tokenizer", "/run/log_every",
-    "/run/keep_checkpoints", "/run/checkpoint_every", "/text",           "/cache"};
+constexpr const char* free_keys[] = {"/data/train",    "/data/valid",           "/data/tokenizer",
+                                     "/run/log_every", "/run/keep_checkpoints", "/run/checkpoint_every"};
 
 void check_same_config(const std::string& where, nlohmann::json before, nlohmann::json now) {
   for (const auto* key : free_keys) {

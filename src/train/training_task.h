@@ -7,6 +7,7 @@
 
 #include "base/base_model.h"
 #include "engine/tensor_reader.h"
+#include "model/language_model.h"
 #include "support/progress.h"
 
 namespace fwl {
@@ -29,9 +30,14 @@ struct BatchLosses {
   LossSum adapted, slow;  // a count of 0: not computed
 };
 
+// slow_share: lambda of lambda * L + (1 - lambda) * L'
+BatchLosses batch_losses(const Losses& losses, int64_t count, double slow_share);
+
 struct Validation {
   LossSum adapted, slow;
   double seconds = 0;
+
+  void add(const Losses& losses, int64_t count);
 };
 
 // What a run record says about the task.
