@@ -1,8 +1,10 @@
-// Tokenizers for Python.
+// Tokenizers and chat templates for Python.
 #include <pybind11/numpy.h>
 #include <torch/extension.h>
 
 #include "bindings.h"
+#include "support/error.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace fwl {
@@ -25,6 +27,21 @@ py::bytes decode(const Tokenizer& tokenizer, const Ids& ids) {
   return tokenizer.decode({ids.data(), static_cast<size_t>(ids.size())});
 }
 
+// Each message has the keys role and content.
+std::string render_chat_template(const std::string& source,
+                                 const std::vector<std::map<std::string, std::string>>& messages,
+                                 const std::string& begin_token, const std::string& end_token,
+                                 bool adds_generation_prompt) {
+  std::vector<ChatMessage> chat;
+  for (const auto& message : messages) {
+    if (!message.contains("role") || !message.contains("content"))
+      fail("messages", "each with role and content", "one without");
+    chat.push_back({message.at("role"), message.at("content")});
+  }
+  const py::gil_scoped_release others_may_run;
+  return ChatTemplate("chat template", source, begin_token, end_token).render(chat, adds_generation_prompt);
+}
+
 }  // namespace
 
 void bind_text(py::module_& module) {
@@ -38,6 +55,9 @@ void bind_text(py::module_& module) {
       .def_property_readonly("hash", [](const Tokenizer& tokenizer) { return to_hex(tokenizer.hash()); });
   module.def("open_tokenizer", &open_tokenizer, py::arg("path"),
              "Opens 'bytes', a tokenizer.json, .gguf, .model or .vocab file, or a folder that holds one.");
+  module.def("render_chat_template", &render_chat_template, py::arg("source"), py::arg("messages"),
+             py::arg("begin_token") = "", py::arg("end_token") = "", py::arg("adds_generation_prompt") = true,
+             "The text of a chat by a model's template; messages are dicts with role and content.");
 }
 
 }  // namespace fwl

@@ -13,6 +13,7 @@ from fwl._C import (  # noqa: F401
     load_gguf,
     load_safetensors,
     open_tokenizer,
+    render_chat_template,
     safetensors_metadata,
     save_safetensors,
 )
