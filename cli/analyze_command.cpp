@@ -31,18 +31,6 @@ void describe(Fields& fields, Options& options) {
   fields.add("json", options.json, "print the result as JSON");
 }
 
-std::vector<int64_t> count_ids(const std::string& path) {
-  const TokenFile file(path);
-  std::vector<int64_t> counts(static_cast<size_t>(file.vocabulary_size()), 0), ids;
-  constexpr int64_t block = 1 << 20;
-  for (int64_t first = 0; first < file.size(); first += block) {
-    ids.resize(static_cast<size_t>(std::min(block, file.size() - first)));
-    file.read(first, ids);
-    for (const auto id : ids) ++counts[static_cast<size_t>(id)];
-  }
-  return counts;
-}
-
 void print(Console& console, const char* title, const std::vector<GainGroup>& groups, const NllPair& pair) {
   console.out() << fmt::format("\n{:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>8}\n", title, "tokens", pair.before_name,
                                pair.after_name, "gain", "± se", "%");

@@ -90,8 +90,13 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Toke
   out << fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", summary.perplexity, summary.perplexity_error);
 }
 
-nlohmann::json to_json(const Options& options, const std::vector<NllSeries>& all, const TokenView& tokens) {
-  nlohmann::json json = {{"model", options.input.model}, {"data_hash", to_hex(tokens.ids_hash())}};
+nlohmann::json to_json(const Options& options, const std::string& identity, const std::vector<NllSeries>& all,
+                       const TokenView& tokens) {
+  nlohmann::json json = {{"model", options.input.model},
+                         {"identity", identity},
+                         {"protocol", options.input.protocol},
+                         {"data_hash", to_hex(tokens.ids_hash())}};
+  if (!options.input.adapter.empty()) json["adapter"] = options.input.adapter;
   for (const auto& series : all) {
     json["methods"].push_back(to_json(series, summarize(series, tokens)));
     if (&series != &all.front())
@@ -112,10 +117,12 @@ int run(Options& options, Console& console) {
     all.push_back(evaluate(data.model(), data.tokens(), data.pieces(method), method, data.statistics(method, console),
                            running_estimate(console, name, !options.json)));
   }
+  constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
+  const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())
-    save_nll(options.save_nll, all, data.tokens(), {data.identity(), to_hex(data.tokens().ids_hash())});
+    save_nll(options.save_nll, all, data.tokens(), {data.identity(), to_hex(data.tokens().ids_hash()), result});
   if (options.json)
-    console.out() << to_json(options, all, data.tokens()).dump() << '\n';
+    console.out() << result << '\n';
   else
     print_table(console, all, data.tokens());
   return 0;

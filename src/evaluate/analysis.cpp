@@ -18,6 +18,8 @@
 namespace fwl {
 namespace {
 
+constexpr int64_t last_place = int64_t{1} << 48;  // of a token: no text is as long
+
 struct NllFile {
   std::vector<int64_t> targets, ids, documents;
   std::vector<float> nll;
@@ -51,7 +53,10 @@ NllFile load_nll(const std::string& named) {
     fail(named, fmt::format("FILE:METHOD, one of {}", fmt::join(methods, ", ")), method.empty() ? "no method" : method);
   const auto count = static_cast<size_t>(found->second.numel());
   const auto* losses = found->second.const_data_ptr<float>();
-  return {numbers(tensors, path, "targets", count),
+  auto targets = numbers(tensors, path, "targets", count);
+  if (!std::ranges::is_sorted(targets) || (count > 0 && (targets.front() < 0 || targets.back() > last_place)))
+    fail(path, "rising places of tokens", "others", "the file is damaged");
+  return {std::move(targets),
           numbers(tensors, path, "ids", count),
           numbers(tensors, path, "documents", count),
           {losses, losses + count},
@@ -118,7 +123,8 @@ NllPair load_pair(const std::string& before_path, const std::string& after_path)
           std::move(before.nll),
           std::move(after.nll),
           before.name,
-          after.name};
+          after.name,
+          before.data};
 }
 
 std::vector<GainGroup> gain_by_position(const NllPair& pair) {
@@ -157,6 +163,18 @@ std::vector<GainGroup> gain_by_frequency(const NllPair& pair, const std::vector<
     return group == 0 ? std::string("never") : fmt::format("1e{}-1e{}", group - 1, group);
   };
   return group_by(pair, group_of, name_of);
+}
+
+std::vector<int64_t> count_ids(const std::string& token_path) {
+  const TokenFile file(token_path);
+  std::vector<int64_t> counts(static_cast<size_t>(file.vocabulary_size()), 0), ids;
+  constexpr int64_t block = 1 << 20;
+  for (int64_t first = 0; first < file.size(); first += block) {
+    ids.resize(static_cast<size_t>(std::min(block, file.size() - first)));
+    file.read(first, ids);
+    for (const auto id : ids) ++counts[static_cast<size_t>(id)];
+  }
+  return counts;
 }
 
 Extremes extremes(const NllPair& pair, size_t count) {

@@ -13,7 +13,7 @@ namespace fwl {
 struct NllPair {
   std::vector<int64_t> targets, ids, documents;
   std::vector<float> before, after;
-  std::string before_name, after_name;
+  std::string before_name, after_name, data_hash;
 };
 
 // Methods are named "file" (its only or its last one) or "file:method".
@@ -30,6 +30,7 @@ std::vector<GainGroup> gain_by_position(const NllPair& pair);    // in the docum
 std::vector<GainGroup> gain_by_repetition(const NllPair& pair);  // how often the token occurred before in the document
 // `counts`: how often each id occurs in the training data.
 std::vector<GainGroup> gain_by_frequency(const NllPair& pair, const std::vector<int64_t>& counts);
+std::vector<int64_t> count_ids(const std::string& token_path);
 
 // Places of the tokens that gained most, and of those that lost most.
 struct Extremes {

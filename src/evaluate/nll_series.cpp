@@ -96,7 +96,8 @@ void save_nll(const std::string& path, const std::vector<NllSeries>& series, con
   tensors["ids"] = at::tensor(ids, at::kLong);
   tensors["documents"] = at::tensor(documents, at::kLong);
   for (const auto& one : series) tensors["nll." + one.method] = at::tensor(one.nll, at::kFloat);
-  save_tensors(tensors, path, {{"format", "fwl-nll-1"}, {"model", facts.model}, {"data", facts.data_hash}});
+  save_tensors(tensors, path,
+               {{"format", "fwl-nll-1"}, {"model", facts.model}, {"data", facts.data_hash}, {"result", facts.result}});
 }
 
 }  // namespace fwl

@@ -40,6 +40,7 @@ PairedDifference compare(const NllSeries& a, const NllSeries& b);
 // A safetensors file with "nll", "targets" and the token ids, that names model, method and data.
 struct NllFileFacts {
   std::string model, data_hash;
+  std::string result;  // JSON of what the losses add up to, by method, in the order of the methods
 };
 void save_nll(const std::string& path, const std::vector<NllSeries>& series, const TokenView& tokens,
               const NllFileFacts& facts);
