@@ -15,6 +15,7 @@ std::vector<Command> all_commands() {
   commands.push_back(perplexity_command());
   commands.push_back(tune_command());
   commands.push_back(analyze_command());
+  commands.push_back(report_command());
   commands.push_back(bench_command());
   return commands;
 }

@@ -15,6 +15,7 @@ Command attach_command();
 Command perplexity_command();
 Command tune_command();
 Command analyze_command();
+Command report_command();
 Command bench_command();
 
 }  // namespace fwl

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("support", "files", "text", "engine", "head", "base", "fast", "model", "store", "train", "evaluate", "generate")
+FOLDERS = ("support", "files", "text", "engine", "head", "base", "fast", "model", "store", "train", "evaluate", "generate",
+           "report")
 TORCH_FREE = ("support", "files", "text")
 
 

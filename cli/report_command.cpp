@@ -1,0 +1,51 @@
+// `fwl report`: one HTML page about runs and results.
+#include "report/report_page.h"
+
+#include "cli/commands.h"
+#include "files/atomic_file.h"
+
+namespace fwl {
+namespace {
+
+struct Options {
+  ReportOptions report;
+  std::string out;
+};
+
+void describe(Fields& fields, Options& options) {
+  auto& report = options.report;
+  fields
+      .add("runs", report.inputs,
+           "folders of fwl train or fwl attach, results of fwl perplexity --json, losses of --save-nll")
+      .positional()
+      .required();
+  fields.add("out", options.out, "the HTML file to write").required();
+  fields.add("title", report.title, "its heading");
+  fields.add("before", report.before, "the gain is that of --after over this: FILE:METHOD of --save-nll");
+  fields.add("after", report.after, "by default the first and the last method of the first losses are compared");
+  fields.add("train_tokens", report.train_tokens, "training data, for the gain by frequency");
+  fields.add("tokens", report.tokens, "the text's token file, for a passage and tokens in context");
+  fields.add("tokenizer", report.tokenizer, "its vocabulary, to show them as text");
+  fields.add("top", report.top, "how many gains and losses to show in context").range(0, 100);
+  fields.add("passage_tokens", report.passage_tokens, "length of the passage").range(1, 5000);
+  fields.add("passage_start", report.passage_start, "its first token; -1: where the gain is largest").range(-1, 1e15);
+}
+
+int run(Options& options, Console& console) {
+  write_file_atomically(options.out, report_page(options.report));
+  console.out() << options.out << '\n';
+  return 0;
+}
+
+}  // namespace
+
+Command report_command() {
+  return make_command<Options>("report", "one HTML page about runs and results: tables, curves, where it helps",
+                               "examples:\n"
+                               "  fwl report runs/static runs/fwl test.json --out report.html\n"
+                               "  fwl report runs/fwl test.nll --train-tokens data/enwik8/train.tokens \\\n"
+                               "    --tokens data/enwik8/test.tokens --tokenizer bytes --out report.html",
+                               describe, run);
+}
+
+}  // namespace fwl

@@ -1,0 +1,68 @@
+#include "report/evaluation_result.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "files/safetensors.h"
+#include "support/error.h"
+#include "support/json.h"
+
+namespace fwl {
+namespace {
+
+double number_or_nan(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return found->get<double>();
+}
+
+MethodResult parse_method(const nlohmann::json& json) {
+  MethodResult result;
+  result.method = json.at("method").get<std::string>();
+  result.tokens = json.at("tokens").get<int64_t>();
+  result.nll = number_or_nan(json, "nll");
+  result.perplexity = number_or_nan(json, "perplexity");
+  result.perplexity_error = number_or_nan(json, "perplexity_error");
+  result.bits_per_byte = number_or_nan(json, "bits_per_byte");
+  result.tokens_per_second = number_or_nan(json, "tokens_per_second");
+  result.peak_bytes = number_or_nan(json, "peak_bytes");
+  if (const auto found = json.find("difference"); found != json.end())
+    result.difference = {number_or_nan(*found, "nll"), number_or_nan(*found, "low"), number_or_nan(*found, "high")};
+  return result;
+}
+
+}  // namespace
+
+EvaluationResult parse_result(const std::string& where, std::string_view text) {
+  const auto json = parse_json(where, text);
+  const char* expected = "a result of fwl perplexity --json";
+  if (!json.is_object() || !json.contains("methods") || !json.contains("data_hash"))
+    fail(where, expected, "other JSON");
+  try {
+    EvaluationResult result;
+    result.path = where;
+    result.model = json.at("model").get<std::string>();
+    result.adapter = json.value("adapter", "");
+    result.identity = json.value("identity", "");
+    result.protocol = json.value("protocol", "");
+    result.data_hash = json.at("data_hash").get<std::string>();
+    for (const auto& method : json.at("methods")) result.methods.push_back(parse_method(method));
+    if (result.methods.empty()) fail(where, expected, "one without methods");
+    return result;
+  } catch (const nlohmann::json::exception&) {
+    fail(where, expected, "JSON with other fields", "made by another version?");
+  }
+}
+
+EvaluationResult result_of_losses(const std::string& path) {
+  const SafetensorsFile file(path);
+  const auto found = file.metadata().find("result");
+  if (found == file.metadata().end())
+    fail(path, "losses of fwl perplexity --save-nll", "a file without its result",
+         "other tensors, or an older version");
+  auto result = parse_result(path, found->second);
+  result.losses_path = path;
+  return result;
+}
+
+}  // namespace fwl

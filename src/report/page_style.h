@@ -1,0 +1,11 @@
+// The look of the page: style and the few lines of script, inline.
+#pragma once
+
+#include <string_view>
+
+namespace fwl {
+
+extern const std::string_view page_style;
+extern const std::string_view page_script;
+
+}  // namespace fwl

@@ -1,0 +1,37 @@
+// The text whose losses are shown: its tokens, back as readable pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "text/token_file.h"
+
+namespace fwl {
+
+// Tokens [first, first + count) that make up whole characters, with their text.
+struct TextPiece {
+  int64_t first = 0, count = 0;
+  std::string text;
+};
+
+class ScoredText {
+ public:
+  // Throws UserError where the tokens are not those of the tokenizer, or not those with this hash.
+  ScoredText(const std::string& tokens_path, const std::string& tokenizer_path, const std::string& data_hash);
+
+  int64_t size() const { return tokens_.size(); }
+
+  // Of tokens [first, past), of which those outside the text are left out.
+  std::string text(int64_t first, int64_t past) const;
+  std::vector<TextPiece> pieces(int64_t first, int64_t past) const;
+
+ private:
+  std::vector<TokenId> ids(int64_t first, int64_t past) const;
+
+  TokenFile tokens_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+}  // namespace fwl
