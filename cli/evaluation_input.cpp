@@ -9,7 +9,10 @@
 #include <thread>
 
 #include "base/cached_model.h"
+#include "evaluate/statistics_file.h"
+#include "files/fetch.h"
 #include "support/error.h"
+#include "support/sha256.h"
 #include "text/tokenize.h"
 
 namespace fwl {
@@ -109,8 +112,14 @@ const std::vector<at::Tensor>& EvaluationData::statistics(const MethodOptions& m
   const TokenFile train(input_.train_tokens);
   if (train.tokenizer_hash() != model().tokenizer()->hash())
     fail(input_.train_tokens, fmt::format("tokens of {}", input_.model), "others", "another vocabulary");
-  const auto all = cut_into_pieces(train, protocol_options(true));
-  statistics_ = gradient_statistics(model(), train, all, input_.train_segments, console.progress("statistics"));
+  const auto key = fmt::format("model {} data {} {} x {} tokens, {} {}", opened_.identity, to_hex(train.ids_hash()),
+                               input_.train_segments, input_.dynamic_segment, input_.protocol,
+                               protocol_options(true).context_tokens);
+  const auto path = fs::path(default_data_folder()) / "statistics" / (to_hex(sha256(key)) + ".safetensors");
+  statistics_ = kept_statistics(path.string(), key, model(), [&] {
+    const auto all = cut_into_pieces(train, protocol_options(true));
+    return gradient_statistics(model(), train, all, input_.train_segments, console.progress("statistics"));
+  });
   return statistics_;
 }
 

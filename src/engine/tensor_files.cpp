@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "support/error.h"
+#include "support/sha256.h"
 
 namespace fwl {
 namespace {
@@ -70,6 +71,21 @@ void save_tensors(const TensorMap& tensors, const std::string& path, const TextM
                      {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
   }
   write_safetensors(path, std::move(views), metadata);
+}
+
+std::string tensors_checksum(const TensorMap& tensors) {
+  Sha256 hash;
+  for (const auto& [name, given] : tensors) {
+    const auto tensor = given.detach().cpu().contiguous();
+    hash.update(c10::str(name, '\n', tensor.sizes(), '\n', tensor.scalar_type(), '\n'));
+    hash.update(tensor.const_data_ptr(), tensor.nbytes());
+  }
+  return to_hex(hash.finish());
+}
+
+void save_checked_tensors(const TensorMap& tensors, const std::string& path, TextMap metadata) {
+  metadata[checksum_key] = tensors_checksum(tensors);
+  save_tensors(tensors, path, metadata);
 }
 
 }  // namespace fwl

@@ -20,5 +20,9 @@ TensorMap load_tensors(const SafetensorsFile& file);
 
 // Atomic; tensors of any device.
 void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata = {});
+// The same with a checksum over names, shapes, types and numbers, which TensorReader checks.
+void save_checked_tensors(const TensorMap& tensors, const std::string& path, TextMap metadata);
+std::string tensors_checksum(const TensorMap& tensors);
+inline constexpr const char* checksum_key = "sha256";
 
 }  // namespace fwl

@@ -13,6 +13,9 @@ TensorReader::TensorReader(const std::string& path, std::string content) : path_
   const SafetensorsFile file(path);
   metadata_ = file.metadata();
   tensors_ = load_tensors(file);
+  const auto checksum = metadata_.find(checksum_key);
+  if (checksum != metadata_.end() && checksum->second != tensors_checksum(tensors_))
+    fail(path, content_ + " as it was written", "other bytes (wrong checksum)", "the file is damaged");
 }
 
 at::Tensor TensorReader::take(const std::string& name, at::IntArrayRef shape, at::ScalarType type) {

@@ -10,12 +10,13 @@ namespace fwl {
 
 class TensorReader {
  public:
-  // `content` names what the file should hold, for errors: "a fast-weight state".
+  // `content` names what the file should hold, for errors: "a fast-weight state". A checksum in it must be right.
   TensorReader(const std::string& path, std::string content);
 
   const std::string& path() const { return path_; }
   const TextMap& metadata() const { return metadata_; }
 
+  const TensorMap& left() const { return tensors_; }  // what has not been taken yet
   bool has(const std::string& name) const { return tensors_.contains(name); }
   at::Tensor take(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
   at::Tensor take_finite(const std::string& name, at::IntArrayRef shape, at::ScalarType type);

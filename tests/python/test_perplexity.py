@@ -110,7 +110,7 @@ def dynamic_loop(path, ids, segment, update):
     return torch.cat(losses)
 
 
-def test_dynamic_evaluation_equals_a_pytorch_loop_over_fifty_segments(trained, tmp_path):
+def test_dynamic_evaluation_equals_a_pytorch_loop_over_fifty_segments(trained, tmp_path, monkeypatch):
     path, text, tokens = trained
     ids = torch.tensor(list(text.read_bytes()))
 
@@ -148,10 +148,15 @@ def test_dynamic_evaluation_equals_a_pytorch_loop_over_fifty_segments(trained, t
             weight += pull - 1e-4 * gradient / (roots[name] + 1e-5)
 
     expected = dynamic_loop(path, ids, 30, rms)
-    result = perplexity(path, "--method", "dynamic-rms", "--dynamic.eta", 1e-4, "--dynamic.lambda", 0.01,
-                        "--train-tokens", tokens, "--train-segments", 10, *flags)
-    assert torch.allclose(load_file(nll)["nll.dynamic-rms"], expected, atol=1e-5)
-    assert result["methods"][0]["nll"] == pytest.approx(expected.mean().item(), abs=1e-5)
+    monkeypatch.setenv("FWL_DATA", str(tmp_path / "data"))
+    for damage in (None, None, b"damaged"):  # made, kept, made anew
+        if damage:
+            next((tmp_path / "data/statistics").iterdir()).write_bytes(damage)
+        result = perplexity(path, "--method", "dynamic-rms", "--dynamic.eta", 1e-4, "--dynamic.lambda", 0.01,
+                            "--train-tokens", tokens, "--train-segments", 10, *flags)
+        assert torch.allclose(load_file(nll)["nll.dynamic-rms"], expected, atol=1e-5)
+        assert result["methods"][0]["nll"] == pytest.approx(expected.mean().item(), abs=1e-5)
+        assert len(list((tmp_path / "data/statistics").iterdir())) == 1
 
 
 def test_bad_input_is_one_clear_line(trained, tmp_path):
