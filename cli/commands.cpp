@@ -17,6 +17,11 @@ std::vector<Command> all_commands() {
   commands.push_back(analyze_command());
   commands.push_back(report_command());
   commands.push_back(bench_command());
+  commands.push_back(generate_command());
+  commands.push_back(chat_command());
+  commands.push_back(read_command());
+  commands.push_back(session_command());
+  commands.push_back(reproduce_command());
   return commands;
 }
 

@@ -17,5 +17,10 @@ Command tune_command();
 Command analyze_command();
 Command report_command();
 Command bench_command();
+Command generate_command();
+Command chat_command();
+Command read_command();
+Command session_command();
+Command reproduce_command();
 
 }  // namespace fwl

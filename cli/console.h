@@ -15,6 +15,8 @@ class Console {
   Console(std::ostream& results, std::ostream& errors, bool is_terminal);
 
   std::ostream& out() { return results_; }
+  std::ostream& error_stream() { return errors_; }
+  bool is_terminal() const { return is_terminal_; }
 
   void note(const std::string& line);   // a plain line on the error stream
   void error(const std::string& line);  // "fwl: …"

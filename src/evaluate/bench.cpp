@@ -9,6 +9,7 @@
 
 #include "base/cached_model.h"
 #include "engine/measure.h"
+#include "model/token_stepper.h"
 #include "support/interrupt.h"
 
 namespace fwl {
@@ -40,12 +41,10 @@ class Bencher {
     const at::NoGradGuard no_grad;
     auto session = model_.new_session();
     model_.read(text(8), session, options_);
-    const auto reading = method_.adapts() ? Adaptation::read : Adaptation::off;
     return seconds_of([&] {
-      for (int64_t index = 0; index < tokens; ++index) {
-        const auto next = model_.next_logits(session, reading).argmax(-1, true);  // 1,1
-        model_.read(next, session, options_);
-      }
+      TokenStepper stepper(model_, session, options_.adaptation);
+      for (int64_t index = 0; index < tokens; ++index) stepper.read(stepper.next_logits().argmax().item<int64_t>());
+      stepper.finish();
     });
   }
 

@@ -30,7 +30,7 @@ Session Session::clone() const {
   std::vector<at::Tensor> bias_copy;
   for (const auto& sums : bias) bias_copy.push_back(sums.clone());
   return {base.clone(), fast.is_defined() ? fast.clone() : FastState{}, bias_copy,
-          last_hidden.defined() ? last_hidden.clone() : at::Tensor()};
+          last_hidden.defined() ? last_hidden.clone() : at::Tensor(), place};
 }
 
 void Session::detach() {
@@ -74,7 +74,7 @@ NamedTensors LanguageModel::parameters() const {
 }
 
 Session LanguageModel::new_session(int64_t sequences) const {
-  return {base_->new_state(sequences), {}, {}, {}};
+  return {base_->new_state(sequences), {}, {}, {}, {}};
 }
 
 Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const ReadOptions& options) const {

@@ -3,16 +3,26 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
 #include "base/base_model.h"
+#include "engine/tensor_reader.h"
 #include "fast/state.h"
 
 namespace fwl {
+
+// Where the writing of a text stands besides the model's own memory.
+struct WritingPlace {
+  int64_t seed = 0, draws = 0;  // of the random numbers
+  std::vector<int64_t> recent;  // the last tokens
+};
 
 struct Session {
   BaseState base;
   FastState fast;                // undefined without a fast weight layer
   std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
+  WritingPlace place;
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
@@ -20,5 +30,8 @@ struct Session {
   void detach();  // cuts the fast weights off from the graph that made them
   size_t bytes() const;
 };
+
+// A file that says it is a session, its checksum right; of any model.
+TensorReader open_session_file(const std::string& path);
 
 }  // namespace fwl

@@ -56,7 +56,35 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   return state;
 }
 
+void append_place(TensorMap& tensors, const WritingPlace& place) {
+  if (place.recent.empty() && place.seed == 0 && place.draws == 0) return;
+  tensors["place.numbers"] = numbers_tensor({place.seed, place.draws, static_cast<int64_t>(place.recent.size())});
+  if (!place.recent.empty()) tensors["place.recent"] = numbers_tensor(place.recent);
+}
+
+WritingPlace take_place(TensorReader& reader, int64_t vocabulary_size) {
+  WritingPlace place;
+  if (!reader.has("place.numbers")) return place;
+  const auto numbers = reader.take_numbers("place.numbers", 3);
+  place.seed = numbers[0];
+  place.draws = numbers[1];
+  if (numbers[2] > 0) place.recent = reader.take_numbers("place.recent", numbers[2]);
+  for (const auto token : place.recent)
+    if (token >= vocabulary_size)
+      fail(reader.path(), "tokens of the model's vocabulary", std::to_string(token), "the file is damaged");
+  return place;
+}
+
 }  // namespace
+
+TensorReader open_session_file(const std::string& path) {
+  TensorReader reader(path, "a session");
+  const auto format = text_of(reader.metadata(), "format");
+  if (format != session_format)
+    fail(path, fmt::format("a session ({})", session_format), "'" + format + "'",
+         "not a session file, or of another version");
+  return reader;
+}
 
 void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
   const auto base = base_->trimmed(session.base);
@@ -72,6 +100,7 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
   if (session.fast.is_defined()) append_state(tensors, "state.", session.fast);
   for (size_t index = 0; index < session.bias.size(); ++index) tensors[bias_name(index)] = session.bias[index];
+  append_place(tensors, session.place);
 }
 
 Session LanguageModel::take_session(TensorReader& reader) const {
@@ -89,24 +118,22 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   if (is_bias_only() && reader.has(bias_name(0)))
     for (const auto words : bias_only_words(*base_->head()))
       session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
+  session.place = take_place(reader, base_->vocabulary_size());
   return session;
 }
 
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
   TensorMap tensors;
   append_session(tensors, session);
-  save_tensors(tensors, path,
-               {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  save_checked_tensors(tensors, path,
+                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
-  TensorReader reader(path, "a session");
-  const auto& metadata = reader.metadata();
-  if (text_of(metadata, "format") != session_format)
-    fail(path, fmt::format("a session ({})", session_format), "'" + text_of(metadata, "format") + "'",
-         "not a session file, or of another version");
-  if (text_of(metadata, "model") != identity)
-    fail(path, "a session of model " + identity, text_of(metadata, "model"), "made with another model or adapter");
+  auto reader = open_session_file(path);
+  const auto made_with = text_of(reader.metadata(), "model");
+  if (made_with != identity)
+    fail(path, "a session of model " + identity, made_with, "made with another model or adapter");
   auto session = take_session(reader);
   reader.expect_nothing_else();
   return session;

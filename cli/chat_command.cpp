@@ -1,0 +1,180 @@
+// `fwl chat`: a conversation in the terminal, by the model's own template, that the session remembers.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/writing_input.h"
+#include "files/memory_map.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+#include "text/chat_template.h"
+
+namespace fwl {
+namespace {
+
+constexpr const char* help_text =
+    "/undo    take back the last turn\n"
+    "/forget  start anew: nothing is remembered\n"
+    "/save    keep the session (its file is also written at the end); /save FILE keeps it there from now on\n"
+    "/stats   how much the session has read\n"
+    "/exit    end the conversation; so does the end of the input\n"
+    "A line that ends with \\ goes on with the next one. Ctrl-C stops an answer.\n";
+
+struct Options {
+  WritingInput input;
+  WritingOptions writing;
+  std::string system, template_file;
+  int64_t seed = 0;
+};
+
+void describe(Fields& fields, Options& options) {
+  options.writing.max_tokens = 512;
+  add_fields(fields, options.input);
+  fields.add("system", options.system, "what the model is told before the conversation");
+  fields.add("template", options.template_file, "a chat template file instead of the model's own");
+  fields.add("max_tokens", options.writing.max_tokens, "the longest answer").range(1, 1e12).short_name("n");
+  add_fields(fields, options.writing.sampler);
+  fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
+  fields.add("stop", options.writing.stops, "end an answer before one of these texts");
+}
+
+class Chat {
+ public:
+  Chat(Options& options, Console& console)
+      : options_(options), console_(console), desk_(options.input, console), template_(open_template()) {
+    options_.writing.adaptation = desk_.adaptation();
+    if (is_fresh()) desk_.session().place.seed = options.seed;
+  }
+
+  void run() {
+    const bool is_continued = !is_fresh();
+    console_.note(fmt::format("{} /help lists the commands.",
+                              is_continued ? "The conversation goes on." : "A new conversation."));
+    for (auto line = next_line(); line; line = next_line()) {
+      if (line->empty()) continue;
+      if (line->front() == '/') {
+        if (!obey(*line)) break;
+      } else {
+        answer(*line);
+      }
+    }
+    desk_.save();
+  }
+
+ private:
+  bool is_fresh() { return desk_.session().tokens_read() == 0; }
+
+  ChatTemplate open_template() const {
+    const auto& known = desk_.conventions();
+    const bool is_given = !options_.template_file.empty();
+    const std::string source = is_given ? std::string(MemoryMap(options_.template_file).text()) : known.chat_template;
+    if (source.empty())
+      fail(options_.input.model, "a model with a chat template", "one without",
+           "not made for conversations; try fwl generate, or --template FILE");
+    return {is_given ? options_.template_file : options_.input.model + ": chat template", source, known.begin_text,
+            known.end_text};
+  }
+
+  std::optional<std::string> next_line() const {
+    std::string text, line;
+    console_.out() << "> " << std::flush;
+    while (std::getline(std::cin, line)) {
+      const bool goes_on = !line.empty() && line.back() == '\\';
+      if (goes_on) line.back() = '\n';
+      text += line;
+      if (!goes_on) return text;
+    }
+    console_.out() << '\n';
+    return std::nullopt;
+  }
+
+  // What the session has to read before it answers. After the first turn that is what the template puts behind an
+  // answer, without the end token if the answer already came with it.
+  std::string turn(const std::string& question) {
+    if (is_fresh()) {
+      std::vector<ChatMessage> messages;
+      if (!options_.system.empty()) messages.push_back({"system", options_.system});
+      messages.push_back({"user", question});
+      return template_.render(messages, true);
+    }
+    const std::string answered = "[the answer so far]";
+    const auto all = template_.render({{"user", "[a question]"}, {"assistant", answered}, {"user", question}}, true);
+    const auto place = all.find(answered);
+    if (place == std::string::npos)
+      fail(options_.input.model + ": chat template", "one that shows answers", "one that leaves them out");
+    auto rest = all.substr(place + answered.size());
+    const auto& end_text = desk_.conventions().end_text;
+    const auto end_token = desk_.tokenizer().end_token();
+    const auto& recent = desk_.session().place.recent;
+    if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
+      rest.erase(0, end_text.size());
+    return rest;
+  }
+
+  void answer(const std::string& question) {
+    const auto text = turn(question);
+    before_turn_ = desk_.session().clone();
+    const InterruptScope interrupts;
+    try {
+      desk_.writer().read(desk_.tokenizer().encode(text), desk_.adaptation(), console_.progress("read"));
+      desk_.writer().write(options_.writing, [&](std::string_view part) { console_.out() << part << std::flush; });
+    } catch (const Interrupted&) {  // what came so far stays
+    }
+    console_.out() << '\n' << std::flush;
+  }
+
+  // False: the conversation ends.
+  bool obey(const std::string& line) {
+    const auto space = line.find(' ');
+    const auto command = line.substr(0, space);
+    const auto argument = space == std::string::npos ? "" : line.substr(space + 1);
+    if (command == "/exit" || command == "/quit") return false;
+    if (command == "/undo") {
+      console_.note(before_turn_ ? "The last turn is forgotten." : "There is no turn to take back.");
+      if (before_turn_) desk_.session() = std::move(*before_turn_);
+      before_turn_.reset();
+    } else if (command == "/forget") {
+      const auto seed = desk_.session().place.seed;
+      desk_.session() = desk_.model().new_session();
+      desk_.session().place.seed = seed;
+      before_turn_.reset();
+      console_.note("All is forgotten.");
+    } else if (command == "/save") {
+      if (!argument.empty()) desk_.set_path(argument);
+      desk_.save();
+      console_.note(desk_.path().empty() ? "No file: /save FILE" : "Saved in " + desk_.path() + ".");
+    } else if (command == "/stats") {
+      const auto& session = desk_.session();
+      console_.note(fmt::format("{} tokens read, {} of memory", session.tokens_read(),
+                                format_amount(static_cast<double>(session.bytes()), "bytes")));
+    } else {
+      console_.note(help_text);
+    }
+    return true;
+  }
+
+  Options& options_;
+  Console& console_;
+  WritingDesk desk_;
+  ChatTemplate template_;
+  std::optional<Session> before_turn_;
+};
+
+int run(Options& options, Console& console) {
+  Chat(options, console).run();
+  return 0;
+}
+
+}  // namespace
+
+Command chat_command() {
+  return make_command<Options>("chat", "talk with a model that remembers and learns",
+                               "examples:\n"
+                               "  fwl chat --model smollm2.gguf --session me.session\n"
+                               "  fwl chat --model smollm2.gguf --system \"You answer in one sentence.\"",
+                               describe, run);
+}
+
+}  // namespace fwl

@@ -1,0 +1,114 @@
+// `fwl read`: lets a session read documents without writing anything, and tells how well it predicted them.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/writing_input.h"
+#include "files/memory_map.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+#include "text/corpus_reader.h"
+
+namespace fwl {
+namespace {
+
+struct Options {
+  WritingInput input;
+  std::vector<std::string> texts;
+  int64_t save_every = 20000;
+  bool json = false;
+};
+
+void describe(Fields& fields, Options& options) {
+  add_fields(fields, options.input);
+  fields.add("texts", options.texts, "text files and folders, in reading order").positional().required();
+  fields.add("save_every", options.save_every, "keep the session after about so many tokens").range(1, 1e12);
+  fields.add("json", options.json, "print the result as JSON");
+}
+
+struct FileLoss {
+  std::string path;
+  ReadingLoss loss;
+};
+
+double perplexity(const ReadingLoss& loss) {
+  return loss.tokens > 0 ? std::exp(loss.sum / static_cast<double>(loss.tokens)) : 0;
+}
+
+void add(ReadingLoss& total, const ReadingLoss& part) {
+  total.sum += part.sum;
+  total.tokens += part.tokens;
+  total.seconds += part.seconds;
+}
+
+ReadingLoss read_file(WritingDesk& desk, const std::string& path, const Options& options, Console& console) {
+  const MemoryMap file(path);
+  const auto ids = desk.encode(file.text());
+  const std::span<const TokenId> all(ids);
+  const auto bar = console.progress(std::filesystem::path(path).filename().string());
+  ReadingLoss total;
+  for (size_t start = 0; start < all.size(); start += static_cast<size_t>(options.save_every)) {
+    const auto part = all.subspan(start, std::min(static_cast<size_t>(options.save_every), all.size() - start));
+    add(total, desk.writer().read(part, desk.adaptation(), [&](ProgressEvent event) {
+      event.done += static_cast<int64_t>(start);
+      event.total = static_cast<int64_t>(all.size());
+      bar(event);
+    }));
+    desk.save();
+  }
+  return total;
+}
+
+nlohmann::json to_json(const FileLoss& file) {
+  return {{"file", file.path},
+          {"tokens", file.loss.tokens},
+          {"nll", file.loss.tokens > 0 ? file.loss.sum / static_cast<double>(file.loss.tokens) : 0.0},
+          {"perplexity", perplexity(file.loss)},
+          {"seconds", file.loss.seconds}};
+}
+
+int run(Options& options, Console& console) {
+  const InterruptScope interrupts;
+  if (options.input.session.empty())
+    throw UsageError(error_line("--session", "a file that remembers the texts", "none"));
+  CorpusOptions corpus;
+  corpus.inputs = options.texts;
+  const auto files = list_corpus_files(corpus);
+  WritingDesk desk(options.input, console);
+  std::vector<FileLoss> losses;
+  FileLoss total{"all", {}};
+  for (const auto& path : files) {
+    losses.push_back({path, read_file(desk, path, options, console)});
+    add(total.loss, losses.back().loss);
+    if (!options.json)
+      console.out() << fmt::format("{:<40} {:>9} tokens  perplexity {:>10.3f}  {:>8.0f} tok/s\n", path,
+                                   losses.back().loss.tokens, perplexity(losses.back().loss),
+                                   static_cast<double>(losses.back().loss.tokens) / losses.back().loss.seconds)
+                    << std::flush;
+  }
+  if (options.json) {
+    nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", desk.session().tokens_read()}};
+    for (const auto& file : losses) json["files"].push_back(to_json(file));
+    console.out() << json.dump() << '\n';
+  } else if (losses.size() > 1) {
+    console.out() << fmt::format("{:<40} {:>9} tokens  perplexity {:>10.3f}\n", "all", total.loss.tokens,
+                                 perplexity(total.loss));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command read_command() {
+  return make_command<Options>(
+      "read", "let a session read documents, so that it remembers them",
+      "examples:\n"
+      "  fwl read --model smollm2.gguf --adapter runs/books/model --session book.session book.txt\n"
+      "  fwl generate --model smollm2.gguf --adapter runs/books/model --session book.session",
+      describe, run);
+}
+
+}  // namespace fwl

@@ -1,0 +1,118 @@
+// `fwl session`: what a session file remembers; forgetting, fading and copying it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "generate/session_tools.h"
+#include "store/open_model.h"
+#include "support/error.h"
+#include "support/near_name.h"
+
+namespace fwl {
+namespace {
+
+struct Options {
+  std::vector<std::string> arguments;
+  std::string model, adapter;
+  double factor = 0.5;
+  bool json = false;
+};
+
+void describe(Fields& fields, Options& options) {
+  fields.add("arguments", options.arguments, "show FILE | reset FILE | decay FILE | copy FILE TO")
+      .positional()
+      .required();
+  fields.add("factor", options.factor, "decay: what is left of the fast weights' update").range(0, 1);
+  fields.add("model", options.model, "show: its model, to tell how far the weights have moved").short_name("m");
+  fields.add("adapter", options.adapter, "show: its adapter");
+  fields.add("json", options.json, "show: print the result as JSON");
+}
+
+std::vector<DriftFigure> drift_of(const Options& options, Console& console) {
+  if (options.model.empty()) return {};
+  const auto opened = open_model(options.model, options.adapter, WeightFormat::packed, console.progress("open"));
+  const auto session = opened.model->load_session(options.arguments[1], opened.identity);
+  const auto* layer = opened.model->layer();
+  if (!layer || !session.fast.is_defined()) return {};
+  return drift_figures(session.fast, layer->parameters().slow, layer->steps());
+}
+
+nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
+  nlohmann::json json = {{"architecture", facts.architecture},
+                         {"model", facts.model},
+                         {"texts", facts.texts},
+                         {"tokens_read", facts.tokens_read},
+                         {"kept_tokens", facts.kept_tokens},
+                         {"fast_tokens", facts.fast_tokens},
+                         {"memory_bytes", facts.memory_bytes},
+                         {"fast_bytes", facts.fast_bytes},
+                         {"sums", nlohmann::json::object()},
+                         {"drift", nlohmann::json::object()}};
+  for (const auto& sum : facts.sums) json["sums"][sum.weight] = sum.norm;
+  for (const auto& figure : drift)
+    json["drift"][figure.weight] = {
+        {"update_norm", figure.update_norm}, {"weight_norm", figure.weight_norm}, {"drift", figure.drift}};
+  return json;
+}
+
+void print(Console& console, const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
+  auto& out = console.out();
+  out << fmt::format(
+      "architecture  {}\nmodel         {}\ntokens read   {} ({} kept by the base, {} in the fast weights)\n",
+      facts.architecture, facts.model, facts.tokens_read, facts.kept_tokens, facts.fast_tokens);
+  out << fmt::format("memory        {} of the base, {} of fast weights\n",
+                     format_amount(static_cast<double>(facts.memory_bytes), "bytes"),
+                     format_amount(static_cast<double>(facts.fast_bytes), "bytes"));
+  if (facts.sums.empty()) return;
+  out << fmt::format("\n{:<10} {:>14} {:>14} {:>14} {:>10}\n", "weight", "|sum of grads|", "|update|", "|weight|",
+                     "drift");
+  for (size_t index = 0; index < facts.sums.size(); ++index) {
+    out << fmt::format("{:<10} {:>14.6g}", facts.sums[index].weight, facts.sums[index].norm);
+    if (index < drift.size())
+      out << fmt::format(" {:>14.6g} {:>14.6g} {:>9.2f}%", drift[index].update_norm, drift[index].weight_norm,
+                         100 * drift[index].drift);
+    out << '\n';
+  }
+  if (drift.empty()) out << "(with --model: how far each weight has moved)\n";
+}
+
+int run(Options& options, Console& console) {
+  const auto& given = options.arguments;
+  const std::vector<std::string> actions = {"show", "reset", "decay", "copy"};
+  if (std::ranges::find(actions, given[0]) == actions.end())
+    throw UsageError(
+        error_line("fwl session", "show, reset, decay or copy", given[0], did_you_mean(given[0], actions)));
+  const size_t files = given[0] == "copy" ? 2 : 1;
+  if (given.size() != files + 1)
+    throw UsageError(
+        error_line("fwl session " + given[0], files == 2 ? "two files" : "one file", std::to_string(given.size() - 1)));
+  if (given[0] == "reset") {
+    reset_session(given[1]);
+  } else if (given[0] == "decay") {
+    decay_session(given[1], options.factor);
+  } else if (given[0] == "copy") {
+    copy_session(given[1], given[2]);
+  } else {
+    const auto facts = describe_session(given[1]);
+    const auto drift = drift_of(options, console);
+    if (options.json)
+      console.out() << to_json(facts, drift).dump() << '\n';
+    else
+      print(console, facts, drift);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command session_command() {
+  return make_command<Options>("session", "what a session remembers: show, reset, decay, copy",
+                               "examples:\n"
+                               "  fwl session show book.session --model smollm2.gguf --adapter runs/books/model\n"
+                               "  fwl session decay book.session --factor 0.5\n"
+                               "  fwl session copy book.session draft.session",
+                               describe, run);
+}
+
+}  // namespace fwl

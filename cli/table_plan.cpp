@@ -1,0 +1,164 @@
+#include "cli/table_plan.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "support/near_name.h"
+
+namespace fwl {
+namespace {
+
+const std::vector<std::string> known_methods = {"static",    "fwl",         "boundary",   "bias-only",
+                                                "test-time", "dynamic-sgd", "dynamic-rms"};
+
+// Reads one [[table]]; every key must be known.
+class PlanReader {
+ public:
+  PlanReader(const std::string& where, const toml::table& table) : where_(where), table_(table) {}
+
+  std::string text(const char* key) {
+    const auto value = node(key).value<std::string>();
+    if (!value) fail(where_ + ": " + key, "a text", "something else");
+    return *value;
+  }
+  int64_t number(const char* key) {
+    if (!table_.contains(key)) return seen(key), 0;
+    const auto value = node(key).value<int64_t>();
+    if (!value || *value < 0) fail(where_ + ": " + key, "a whole number >= 0", "something else");
+    return *value;
+  }
+  template <class T>
+  std::vector<T> list(const char* key, bool is_required) {
+    std::vector<T> result;
+    if (!is_required && !table_.contains(key)) return seen(key), result;
+    const auto* array = node(key).as_array();
+    if (!array) fail(where_ + ": " + key, "a list", "something else");
+    for (const auto& entry : *array) {
+      const auto value = entry.value<T>();
+      if (!value) fail(where_ + ": " + key, "a list of one kind", "something else");
+      result.push_back(*value);
+    }
+    return result;
+  }
+  void expect_nothing_else() const {
+    for (const auto& [key, value] : table_)
+      if (std::ranges::find(seen_, key.str()) == seen_.end())
+        fail(where_, "a known key", fmt::format("'{}'", key.str()), did_you_mean(key.str(), seen_));
+  }
+
+ private:
+  void seen(const char* key) { seen_.emplace_back(key); }
+  const toml::node& node(const char* key) {
+    seen(key);
+    const auto* found = table_.get(key);
+    if (!found) fail(where_, fmt::format("a key '{}'", key), "none");
+    return *found;
+  }
+
+  std::string where_;
+  const toml::table& table_;
+  std::vector<std::string> seen_;
+};
+
+TablePlan read_plan(const std::string& where, const toml::table& table) {
+  PlanReader reader(where, table);
+  TablePlan plan;
+  plan.name = reader.text("name");
+  plan.config = reader.text("config");
+  plan.valid = reader.text("valid");
+  plan.test = reader.text("test");
+  plan.settings = reader.list<std::string>("settings", false);
+  plan.methods = reader.list<std::string>("methods", true);
+  plan.protocol = reader.list<std::string>("protocol", false);
+  plan.seeds = reader.list<int64_t>("seeds", true);
+  plan.tuning_tokens = reader.number("tuning_tokens");
+  plan.test_tokens = reader.number("test_tokens");
+  reader.expect_nothing_else();
+  if (plan.seeds.empty() || plan.methods.empty() || plan.methods.front() != "static")
+    fail(where, "seeds, and methods that begin with static", "others");
+  for (const auto& method : plan.methods)
+    if (std::ranges::find(known_methods, method) == known_methods.end())
+      fail(where + ": methods", "a known method", "'" + method + "'", did_you_mean(method, known_methods));
+  return plan;
+}
+
+void append_limit(Arguments& arguments, int64_t tokens) {
+  if (tokens > 0) arguments.insert(arguments.end(), {"--max-tokens", std::to_string(tokens)});
+}
+
+bool is_dynamic_method(const std::string& method) {
+  return method.starts_with("dynamic");
+}
+
+}  // namespace
+
+std::vector<TablePlan> load_table_plans(const std::string& path) {
+  std::vector<TablePlan> plans;
+  try {
+    const auto root = toml::parse_file(path);
+    const auto* tables = root["table"].as_array();
+    if (!tables) fail(path, "[[table]] entries", "none");
+    for (const auto& entry : *tables) {
+      if (!entry.is_table()) fail(path, "[[table]] entries", "something else");
+      plans.push_back(read_plan(fmt::format("{}: table {}", path, plans.size() + 1), *entry.as_table()));
+    }
+  } catch (const toml::parse_error& error) {
+    fail(fmt::format("{}:{}", path, error.source().begin.line), "TOML", std::string(error.description()));
+  }
+  return plans;
+}
+
+bool is_tuned(const std::string& method) {
+  return method == "test-time" || is_dynamic_method(method);
+}
+
+std::string training_of(const std::string& method) {
+  return is_tuned(method) ? "static" : method;
+}
+
+std::string run_name(const TablePlan& plan, const std::string& training, int64_t seed) {
+  return fmt::format("{}-{}-{}", plan.name, training, seed);
+}
+
+Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder) {
+  Arguments arguments = {"train", "--config", plan.config};
+  const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
+  for (const auto& setting : plan.settings) set(setting);
+  set("objective.name=" + (training == "boundary" ? "fwl" : training));
+  set(std::string("layer.gradient_at=") + (training == "boundary" ? "boundary" : "slow"));
+  set(fmt::format("run.seed={}", seed));
+  arguments.insert(arguments.end(), {"--out", folder, "--resume"});
+  return arguments;
+}
+
+Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& model) {
+  Arguments arguments = {"tune", "--model", model, "--tokens", plan.valid, "--method", method, "--json"};
+  if (is_dynamic_method(method)) arguments.insert(arguments.end(), {"--low", "1e-4", "--high", "1"});
+  arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
+  append_limit(arguments, plan.tuning_tokens);
+  return arguments;
+}
+
+Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& model, double value,
+                         const std::string& nll_path) {
+  const auto scored = method == "boundary" ? std::string("fwl") : method;
+  Arguments arguments = {"perplexity", "--model", model, "--tokens", plan.test, "--method", scored};
+  if (is_tuned(method))
+    arguments.insert(arguments.end(),
+                     {is_dynamic_method(method) ? "--dynamic.eta" : "--step", fmt::format("{:.6g}", value)});
+  arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
+  append_limit(arguments, plan.test_tokens);
+  arguments.insert(arguments.end(), {"--json", "--save-nll", nll_path});
+  return arguments;
+}
+
+std::string command_text(const Arguments& arguments) {
+  std::string text = "fwl";
+  for (const auto& argument : arguments) text += " " + argument;
+  return text;
+}
+
+}  // namespace fwl

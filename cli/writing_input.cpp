@@ -1,0 +1,70 @@
+#include "cli/writing_input.h"
+
+#include <filesystem>
+
+#include "base/cached_model.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+// A model with an end of its context goes on after it. Models without one have their own memory.
+void set_long_text(const LanguageModel& model, const WritingInput& input) {
+  auto* cached = dynamic_cast<CachedModel*>(&model.base());
+  const bool is_bounded = cached && cached->context().context_tokens > 0;
+  if (!is_bounded && input.context > 0)
+    fail("--context", "a model with an end of its context", "one that has a memory of its own");
+  if (!is_bounded) return;
+  auto context = cached->context();
+  if (input.context > 0) context.context_tokens = input.context;
+  context.long_text = long_text_from_name(input.long_text);
+  cached->set_context(context);
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, WritingInput& input) {
+  fields.add("model", input.model, "a model trained here, a GGUF file or a Hugging Face folder")
+      .required()
+      .short_name("m");
+  fields.add("adapter", input.adapter, "a fast weight layer for it (fwl attach)");
+  fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
+  fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
+      .choices({"write", "read", "off"});
+  fields.add("context", input.context, "tokens that the base sees; 0: all that it can").range(0, 1 << 24);
+  fields.add("long_text", input.long_text, "after them: restart: read the last half again; slide; refuse")
+      .choices({"restart", "slide", "refuse"});
+  add_fields(fields, input.engine);
+}
+
+WritingDesk::WritingDesk(const WritingInput& input, Console& console)
+    : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
+  const auto device = apply(input.engine);
+  if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
+  opened_ = open_model(input.model, input.adapter, WeightFormat::packed, console.progress("open"));
+  if (!model().tokenizer()) fail(input.model, "a model with its vocabulary", "none beside the weights");
+  set_long_text(model(), input);
+  conventions_ = read_prompt_conventions(input.model);
+  session_ = path_.empty() || !std::filesystem::exists(path_) ? model().new_session()
+                                                              : model().load_session(path_, opened_.identity);
+}
+
+std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
+  std::vector<TokenId> ids;
+  const auto begin = tokenizer().begin_token();
+  const bool is_start = session_.tokens_read() == 0;
+  if (is_start && conventions_.adds_begin && begin) ids.push_back(*begin);
+  tokenizer().encode(text, ids);
+  if (is_start && ids.empty()) {
+    const auto first = begin ? begin : tokenizer().end_token();
+    if (!first) fail("--prompt", "a text to go on from", "nothing", "the vocabulary has no token that begins a text");
+    ids.push_back(*first);
+  }
+  return ids;
+}
+
+void WritingDesk::save() const {
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
+}
+
+}  // namespace fwl

@@ -1,0 +1,103 @@
+#include "generate/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+// SplitMix64: every bit of the input reaches every bit of the output.
+uint64_t scrambled(uint64_t bits) {
+  bits += 0x9E3779B97F4A7C15ULL;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
+  return bits ^ (bits >> 31);
+}
+
+using Candidates = std::vector<Sampler::Candidate>;
+
+bool is_likelier(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+
+void set_probabilities(Candidates& all, double temperature) {
+  double sum = 0;
+  for (auto& one : all) sum += one.probability = std::exp((one.logit - all.front().logit) / temperature);
+  for (auto& one : all) one.probability /= sum;
+}
+
+void keep_top_p(Candidates& all, double top_p) {
+  double sum = 0;
+  size_t kept = 0;
+  while (kept < all.size() && (kept == 0 || sum < top_p)) sum += all[kept++].probability;
+  all.resize(kept);
+}
+
+void keep_min_p(Candidates& all, double min_p) {
+  const double least = min_p * all.front().probability;
+  const auto past = std::ranges::find_if(all, [&](const auto& one) { return one.probability < least; });
+  all.erase(std::max(past, all.begin() + 1), all.end());
+}
+
+}  // namespace
+
+void add_fields(Fields& fields, SamplerOptions& options) {
+  fields.add("temperature", options.temperature, "0: always the likeliest token").range(0, 100);
+  fields.add("top_k", options.top_k, "choose among so many of the likeliest tokens; 0: all").range(0, 1 << 30);
+  fields.add("top_p", options.top_p, "choose among the likeliest ones with this share of the probability").range(0, 1);
+  fields.add("min_p", options.min_p, "drop tokens below this share of the likeliest one's probability").range(0, 1);
+  fields.add("repeat_penalty", options.repeat_penalty, "divides the logits of recent tokens; 1: none").range(0.01, 100);
+  fields.add("repeat_last", options.repeat_last, "how many tokens are recent").range(0, recent_tokens);
+}
+
+double uniform_draw(int64_t seed, int64_t draws) {
+  const auto bits = scrambled(scrambled(static_cast<uint64_t>(seed)) ^ static_cast<uint64_t>(draws));
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+std::vector<float> Sampler::penalized(std::span<const float> logits, std::span<const int64_t> recent) const {
+  std::vector<float> result(logits.begin(), logits.end());
+  if (options_.repeat_penalty == 1) return result;
+  const auto looked_back = std::min(recent.size(), static_cast<size_t>(options_.repeat_last));
+  for (const auto token : recent.last(looked_back)) {
+    const float given = logits[static_cast<size_t>(token)];
+    const auto penalty = static_cast<float>(options_.repeat_penalty);
+    result[static_cast<size_t>(token)] = given > 0 ? given / penalty : given * penalty;
+  }
+  return result;
+}
+
+std::vector<Sampler::Candidate> Sampler::candidates(std::span<const float> logits,
+                                                    std::span<const int64_t> recent) const {
+  const auto changed = penalized(logits, recent);
+  Candidates all(changed.size());
+  for (size_t token = 0; token < all.size(); ++token) {
+    if (std::isnan(changed[token]))
+      fail("generation", "logits that are numbers", "NaN", "the model's weights diverged");
+    all[token] = {static_cast<int64_t>(token), changed[token], 0};
+  }
+  const auto most = static_cast<size_t>(options_.top_k);
+  const size_t kept = options_.temperature == 0 ? 1 : most == 0 ? all.size() : std::min(most, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(kept), is_likelier);
+  all.resize(kept);
+  set_probabilities(all, 1);
+  if (kept == 1) return all;
+  keep_top_p(all, options_.top_p);
+  keep_min_p(all, options_.min_p);
+  set_probabilities(all, options_.temperature);
+  return all;
+}
+
+int64_t Sampler::choose(std::span<const float> logits, WritingPlace& place) const {
+  const auto all = candidates(logits, place.recent);
+  if (options_.temperature == 0) return all.front().token;
+  double left = uniform_draw(place.seed, place.draws++);
+  for (const auto& one : all)
+    if ((left -= one.probability) < 0) return one.token;
+  return all.back().token;
+}
+
+}  // namespace fwl

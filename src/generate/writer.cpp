@@ -1,0 +1,113 @@
+#include "generate/writer.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/measure.h"
+#include "generate/text_stream.h"
+#include "model/token_stepper.h"
+#include "support/error.h"
+#include "support/interrupt.h"
+
+namespace fwl {
+namespace {
+
+// Read at a time: enough for full speed, few enough for progress that moves.
+constexpr int64_t reading_tokens = 512;
+
+// Also when what comes before ends with an exception.
+class WhenDone {
+ public:
+  explicit WhenDone(std::function<void()> action) : action_(std::move(action)) {}
+  ~WhenDone() { action_(); }
+  WhenDone(const WhenDone&) = delete;
+  WhenDone& operator=(const WhenDone&) = delete;
+
+ private:
+  std::function<void()> action_;
+};
+
+}  // namespace
+
+Adaptation adaptation_from_name(const std::string& name) {
+  if (name == "off") return Adaptation::off;
+  if (name == "read") return Adaptation::read;
+  if (name == "write") return Adaptation::write;
+  fail("adapt", "off, read or write", "'" + name + "'");
+}
+
+void Writer::remember(int64_t token) {
+  auto& recent = session_.place.recent;
+  if (recent.size() >= 2 * recent_tokens) recent.erase(recent.begin(), recent.end() - recent_tokens);
+  recent.push_back(token);
+}
+
+ReadingLoss Writer::read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress) {
+  const at::NoGradGuard no_grad;
+  ReadingLoss loss;
+  const auto total = static_cast<int64_t>(tokens.size());
+  loss.seconds = seconds_of([&] {
+    for (int64_t start = 0; start < total; start += reading_tokens) {
+      throw_if_interrupted();
+      const auto part =
+          tokens.subspan(static_cast<size_t>(start), static_cast<size_t>(std::min(reading_tokens, total - start)));
+      const std::vector<int64_t> ids(part.begin(), part.end());
+      const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), session_, {adaptation}).adapted;
+      loss.sum += losses.sum(at::kDouble).item<double>();
+      loss.tokens += losses.numel();
+      for (const auto token : ids) remember(token);
+      if (progress)
+        progress({start + static_cast<int64_t>(ids.size()), total, "tokens",
+                  loss.tokens > 0
+                      ? fmt::format("perplexity {:.3f}", std::exp(loss.sum / static_cast<double>(loss.tokens)))
+                      : ""});
+    }
+  });
+  return loss;
+}
+
+void Writer::write_tokens(const WritingOptions& options, const std::function<void(std::string_view)>& on_text,
+                          Written& written) {
+  const auto* tokenizer = model_.tokenizer();
+  const auto end_token = tokenizer && !options.ignores_end ? tokenizer->end_token() : std::nullopt;
+  std::optional<TextStream> stream;
+  if (tokenizer) stream.emplace(*tokenizer, session_.place.recent, options.stops);
+  const auto show = [&](const std::string& text) {
+    written.text += text;
+    if (on_text && !text.empty()) on_text(text);
+  };
+  const Sampler sampler(options.sampler);
+  TokenStepper stepper(model_, session_, options.adaptation);
+  const WhenDone whole_session([&] { stepper.finish(); });
+  while (static_cast<int64_t>(written.tokens.size()) < options.max_tokens) {
+    throw_if_interrupted();
+    const auto logits = stepper.next_logits().to(at::kCPU, at::kFloat).contiguous();  // 1,V
+    const auto token =
+        sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())}, session_.place);
+    stepper.read(token);
+    remember(token);
+    written.tokens.push_back(token);
+    if (end_token && token == *end_token) {
+      written.end = WritingEnd::end_token;
+      break;
+    }
+    if (stream) show(stream->push(static_cast<TokenId>(token)));
+    if (stream && stream->is_stopped()) {
+      written.end = WritingEnd::stop_text;
+      break;
+    }
+  }
+  if (stream) show(stream->finish());
+}
+
+Written Writer::write(const WritingOptions& options, const std::function<void(std::string_view)>& on_text) {
+  const at::NoGradGuard no_grad;
+  Written written;
+  if (options.max_tokens > 0) written.seconds = seconds_of([&] { write_tokens(options, on_text, written); });
+  return written;
+}
+
+}  // namespace fwl

@@ -1,0 +1,61 @@
+// Reads and writes texts with one session: a sampled token is read like any other, so that the fast weights learn it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generate/sampler.h"
+#include "model/language_model.h"
+#include "support/progress.h"
+
+namespace fwl {
+
+struct WritingOptions {
+  SamplerOptions sampler;
+  Adaptation adaptation = Adaptation::write;
+  int64_t max_tokens = 128;
+  std::vector<std::string> stops;
+  bool ignores_end = false;  // goes on after the vocabulary's end token
+};
+
+enum class WritingEnd { end_token, stop_text, max_tokens };
+
+struct Written {
+  std::vector<int64_t> tokens;
+  std::string text;  // without the end token and stop texts
+  WritingEnd end = WritingEnd::max_tokens;
+  double seconds = 0;
+};
+
+// The loss of what was read, in nats over the tokens that had something before them.
+struct ReadingLoss {
+  double sum = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+};
+
+class Writer {
+ public:
+  Writer(const LanguageModel& model, Session& session) : model_(model), session_(session) {}
+
+  // In the chunked form; leaves the same session as token by token.
+  ReadingLoss read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress = {});
+
+  // Goes on with the text. Every token that was written has also been read when this returns.
+  Written write(const WritingOptions& options, const std::function<void(std::string_view)>& on_text = {});
+
+ private:
+  void write_tokens(const WritingOptions& options, const std::function<void(std::string_view)>& on_text,
+                    Written& written);
+  void remember(int64_t token);
+
+  const LanguageModel& model_;
+  Session& session_;
+};
+
+Adaptation adaptation_from_name(const std::string& name);  // off, read, write
+
+}  // namespace fwl

@@ -1,0 +1,17 @@
+// How a published model wants its prompts: whether texts begin with a token of their own, and its chat template.
+#pragma once
+
+#include <string>
+
+namespace fwl {
+
+struct PromptConventions {
+  bool adds_begin = false;
+  std::string chat_template;         // empty: none
+  std::string begin_text, end_text;  // of the begin and end tokens; empty: none
+};
+
+// From a GGUF file or a Hugging Face folder; a folder without a tokenizer_config.json has no conventions.
+PromptConventions read_prompt_conventions(const std::string& path);
+
+}  // namespace fwl

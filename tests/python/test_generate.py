@@ -1,0 +1,233 @@
+"""Writing: the same text however the prompt came, through sessions on file, and from the command line."""
+
+import json
+import subprocess
+import sys
+
+import fwl
+import pytest
+import torch
+
+from test_language_model import NAMES, language_model
+from test_perplexity import trained  # noqa: F401  (a tiny model with a fast weight layer)
+from test_training_process import PROGRAM, ROOT, run
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import make_goldens  # noqa: E402
+
+SAMPLED = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.1}
+
+
+def prompted(model, tokens, lengths):
+    session = model.new_session()
+    for part in tokens.split(lengths, 1):
+        model.read(part, session)
+    session.seed = 11
+    return session
+
+
+@pytest.mark.parametrize("gradient_at", ["slow", "boundary"])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [{"temperature": 0.0}, SAMPLED], ids=["greedy", "sampled"])
+def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, options, tmp_path):
+    model, base = language_model(name, gradient_at)
+    if name in ("gpt2", "llama-grouped"):
+        base.set_context(16, "restart")
+    tokens = torch.randint(0, base.vocabulary_size, (1, 21), generator=torch.Generator().manual_seed(3))
+    whole = model.write(prompted(model, tokens, [21]), 40, **options)
+    assert len(whole) == 40
+    for lengths in ([1] * 21, [7, 1, 13]):
+        assert model.write(prompted(model, tokens, lengths), 40, **options) == whole
+    session = prompted(model, tokens, [21])
+    text = model.write(session, 13, **options)
+    for part in (1, 26):  # stopped and gone on with twice
+        model.save_session(session, str(tmp_path / "a.session"), "model")
+        session = model.load_session(str(tmp_path / "a.session"), "model")
+        text += model.write(session, part, **options)
+    assert text == whole
+    if options is SAMPLED:
+        other = prompted(model, tokens, [21])
+        other.seed = 12
+        assert model.write(other, 40, **options) != whole
+
+
+def test_adaptation_is_used_updated_or_neither():
+    model, base = language_model("sparse", "slow")
+    tokens = torch.randint(0, base.vocabulary_size, (1, 200), generator=torch.Generator().manual_seed(3))
+
+    def after(reading, writing):
+        session = model.new_session()
+        model.read(tokens, session, adapt=reading)
+        return model.write(session, 30, adapt=writing, **SAMPLED), session
+
+    off, session = after("write", "off")
+    assert off == after("off", "off")[0]
+    used, session = after("write", "read")
+    assert used != off and session.fast.tokens_read == [199]
+    assert after("write", "write")[1].fast.tokens_read == [229]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
+def test_static_greedy_writing_equals_transformers(name, tmp_path):
+    pytest.importorskip("transformers")
+    torch.manual_seed(7)
+    peer = make_goldens.make_model(*make_goldens.CASES[name])
+    peer.save_pretrained(tmp_path)
+    model = fwl.LanguageModel(fwl.open_base(str(tmp_path)))
+    for seed in range(4):
+        prompt = torch.randint(0, peer.config.vocab_size, (1, 9), generator=torch.Generator().manual_seed(seed))
+        session = model.new_session()
+        model.read(prompt, session)
+        expected = peer.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=20, do_sample=False,
+                                 eos_token_id=None, pad_token_id=0)
+        assert model.write(session, 20, temperature=0.0) == expected[0, 9:].tolist()
+
+
+def generate(model, *flags):
+    return run([PROGRAM, "generate", "--model", model, "--threads", "1", *map(str, flags)])
+
+
+def test_a_session_on_file_goes_on_as_if_it_had_never_stopped(trained, tmp_path):
+    model, session = trained[0], tmp_path / "a.session"
+    for flags in (["--temperature", "0"], ["--seed", "5"]):
+        session.unlink(missing_ok=True)
+        whole = generate(model, "--prompt", "language models", "-n", 60, *flags)
+        assert whole.returncode == 0, whole.stderr
+        parts = generate(model, "--session", session, "--prompt", "language models", "-n", 25, *flags).stdout[:-1]
+        parts += generate(model, "--session", session, "-n", 35, *flags).stdout[:-1]
+        assert parts == whole.stdout[:-1] and len(parts) >= 50
+
+
+def test_reading_then_writing_equals_one_prompt(trained, tmp_path):
+    model, text, _ = trained
+    session = tmp_path / "a.session"
+    reading = run([PROGRAM, "read", "--model", model, "--threads", "1", "--session", session, "--json",
+                   "--save-every", "700", text])
+    assert reading.returncode == 0, reading.stderr
+    read = json.loads(reading.stdout)
+    scored = json.loads(run([PROGRAM, "perplexity", "--model", model, "--threads", "1", "--text", text, "--method", "fwl",
+                             "--json"]).stdout)["methods"][0]
+    assert read["total"]["tokens"] == scored["tokens"] == read["tokens_read"] - 1
+    assert read["total"]["nll"] == pytest.approx(scored["nll"], abs=1e-4)
+    after = generate(model, "--session", session, "--temperature", 0, "-n", 50)
+    assert after.stdout == generate(model, "--file", text, "--temperature", 0, "-n", 50).stdout
+
+
+def test_flags_of_generate(trained):
+    model = trained[0]
+    lines = generate(model, "--prompt", "The ", "-n", 20, "--samples", 3, "--json", "--seed", 7).stdout.splitlines()
+    samples = [json.loads(line) for line in lines]
+    assert [sample["seed"] for sample in samples] == [7, 8, 9]
+    assert len({tuple(sample["tokens"]) for sample in samples}) == 3
+    assert samples[1]["tokens"] == json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 8)
+                                              .stdout)["tokens"]
+    assert samples[0]["finish_reason"] == "length" and samples[0]["prompt_tokens"] == 3
+    stop = samples[0]["text"][5:7]
+    stopped = json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 7, "--stop", stop).stdout)
+    assert stopped["finish_reason"] == "stop"
+    assert stopped["text"] == samples[0]["text"][:samples[0]["text"].index(stop)]
+    piped = subprocess.run([PROGRAM, "generate", "--model", model, "--prompt", "-", "-n", "20", "--seed", "7", "--stats",
+                            "--show-prompt"], input="The ", capture_output=True, text=True)
+    assert piped.stdout == "The " + samples[0]["text"] + "\n" and "tok/s" in piped.stderr
+    empty = generate(model, "-n", 5)
+    assert empty.returncode == 1 and "a text to go on from" in empty.stderr
+    assert generate(model, "--prompt", "a", "--file", "b").returncode == 2
+
+
+def test_session_show_reset_decay_and_copy(trained, tmp_path):
+    model, session = trained[0], tmp_path / "a.session"
+    generate(model, "--session", session, "--prompt", "language models", "-n", 40)
+
+    def command(*arguments):
+        result = run([PROGRAM, "session", *map(str, arguments)])
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    facts = json.loads(command("show", session, "--json", "--model", model))
+    assert facts["tokens_read"] == 55 and facts["fast_tokens"] == 54 and facts["drift"]["W"]["drift"] > 0
+    assert "tokens read" in command("show", session) and "drift" in command("show", session, "--model", model)
+    command("copy", session, tmp_path / "b.session")
+    command("decay", session, "--factor", 0.25)
+    decayed = json.loads(command("show", session, "--json"))
+    assert decayed["sums"]["U"] == pytest.approx(0.25 * facts["sums"]["U"])
+    assert json.loads(command("show", tmp_path / "b.session", "--json"))["sums"] == facts["sums"]
+    command("reset", session)
+    assert json.loads(command("show", session, "--json"))["sums"] == {}
+    assert generate(model, "--session", session, "-n", 5).returncode == 0
+    assert run([PROGRAM, "session", "shwo", session]).returncode == 2
+    assert run([PROGRAM, "session", "copy", session]).returncode == 2
+
+
+def damaged(kind, good):
+    if kind == "truncated":
+        return good[:-20]
+    if kind == "a changed number":
+        return good[:-8] + bytes([good[-8] ^ 1]) + good[-7:]
+    return b"\0" * 100 if kind == "zeros" else b""
+
+
+@pytest.mark.parametrize("kind", ["truncated", "a changed number", "zeros", "empty"])
+def test_a_damaged_session_is_refused_and_left_alone(trained, tmp_path, kind):
+    model, session = trained[0], tmp_path / "a.session"
+    generate(model, "--session", session, "--prompt", "language models", "-n", 10)
+    session.write_bytes(damaged(kind, session.read_bytes()))
+    before = session.read_bytes()
+    for command in (["generate", "--model", model, "--session", session], ["session", "decay", session],
+                    ["session", "show", session]):
+        result = run([PROGRAM, *command])
+        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
+        assert str(session) in result.stderr
+    assert session.read_bytes() == before
+
+
+def test_a_session_of_another_model_is_refused(trained, tmp_path):
+    model, session = trained[0], tmp_path / "a.session"
+    generate(model, "--session", session, "--prompt", "language models", "-n", 10)
+    before = session.read_bytes()
+    other = run([PROGRAM, "train", "--data.train", trained[2], "--out", tmp_path / "other", "--threads", "1",
+                 "--model.layers", "1", "--model.width", "16", "--model.heads", "2", "--model.inner-width", "32",
+                 "--layer.width", "32", "--data.rows", "1", "--data.segment-tokens", "64", "--run.steps", "1"])
+    assert other.returncode == 0, other.stderr
+    result = generate(tmp_path / "other/model", "--session", session, "-n", 3)
+    assert result.returncode == 1 and "made with another model" in result.stderr
+    assert session.read_bytes() == before
+
+
+def test_memory_stays_flat_while_writing(trained):
+    def peak(tokens):
+        stats = generate(trained[0], "--prompt", "language", "-n", tokens, "--stats", "--ignore-end").stderr
+        amount, unit = stats.split("peak memory ")[1].split()
+        return float(amount) * {"MB": 1, "GB": 1000}[unit]
+
+    assert peak(4000) < peak(200) + 5
+
+
+TEMPLATE = """{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}
+{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"""
+
+
+def chat(model, tmp_path, lines, *flags):
+    (tmp_path / "template").write_text(TEMPLATE)
+    result = subprocess.run([PROGRAM, "chat", "--model", model, "--template", tmp_path / "template", "-n", "20",
+                             "--threads", "1", *map(str, flags)], input="\n".join(lines) + "\n", capture_output=True,
+                            text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return result.stdout, result.stderr
+
+
+def test_chat_undoes_saves_and_goes_on(trained, tmp_path):
+    model, session = trained[0], tmp_path / "a.session"
+    both, _ = chat(model, tmp_path, ["models", "weights"])
+    assert both.count("> ") >= 3
+    first, _ = chat(model, tmp_path, ["models"], "--session", session)
+    second, notes = chat(model, tmp_path, ["weights"], "--session", session)
+    assert "goes on" in notes
+    assert first[:-3] + second == both  # each conversation ends with a prompt and a newline
+    undone, notes = chat(model, tmp_path, ["models", "/stats", "text", "/undo", "/stats", "weights"])
+    assert undone.endswith(both.split("> ", 2)[2]) and "forgotten" in notes
+    before, after = [line for line in notes.splitlines() if "tokens read" in line]
+    assert before == after
+    forgotten, notes = chat(model, tmp_path, ["models", "/forget", "/undo", "/help", "/save", f"/save {tmp_path}/b"])
+    assert "All is forgotten" in notes and "no turn" in notes and "/undo" in notes and (tmp_path / "b").exists()
+    plain = run([PROGRAM, "chat", "--model", model])
+    assert plain.returncode == 1 and "a chat template" in plain.stderr
