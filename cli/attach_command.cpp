@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
 #include "cli/train_console.h"
+#include "files/folder.h"
 #include "store/open_base.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -56,7 +57,7 @@ std::string tokens_of(const Options& options, const std::vector<std::string>& te
 AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
-  fs::create_directories(folder);
+  make_folder(folder.string());
   const auto path = tokens_of(options, text, (folder / fmt::format("{}.tokens", name)).string(), console);
   auto tokens = std::make_shared<const TokenFile>(path);
   const auto tokenizer = open_tokenizer(options.attach.base);

@@ -10,6 +10,7 @@
 #include "cli/writing_input.h"
 #include "engine/measure.h"
 #include "files/memory_map.h"
+#include "generate/repetition.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -59,11 +60,16 @@ double per_second(double count, double seconds) {
   return seconds > 0 ? count / seconds : 0;
 }
 
-nlohmann::json to_json(const Written& written, const ReadingLoss& prompt, int64_t seed) {
-  return {{"text", written.text},
+nlohmann::json to_json(const Options& options, const Written& written, const ReadingLoss& prompt, int64_t seed) {
+  const auto repeats = repetition(written.tokens);
+  return {{"model", options.input.model},
+          {"adapt", options.input.adapt},
+          {"text", written.text},
           {"tokens", written.tokens},
           {"finish_reason", name_of(written.end)},
           {"seed", seed},
+          {"distinct", repeats.distinct},
+          {"repeated_4_grams", repeats.repeated_4_grams()},
           {"prompt_tokens", prompt.tokens},
           {"prompt_nll", prompt.tokens > 0 ? prompt.sum / static_cast<double>(prompt.tokens) : 0.0},
           {"prompt_per_second", per_second(static_cast<double>(prompt.tokens), prompt.seconds)},
@@ -75,6 +81,9 @@ void print_stats(Console& console, const ReadingLoss& prompt, const Written& wri
     console.note(fmt::format("prompt: {} tokens, perplexity {:.2f}, {:.1f} tok/s", prompt.tokens,
                              std::exp(prompt.sum / static_cast<double>(prompt.tokens)),
                              per_second(static_cast<double>(prompt.tokens), prompt.seconds)));
+  const auto repeats = repetition(written.tokens);
+  console.note(fmt::format("distinct 1- to 4-grams: {:.3f} {:.3f} {:.3f} {:.3f}", repeats.distinct[0],
+                           repeats.distinct[1], repeats.distinct[2], repeats.distinct[3]));
   console.note(fmt::format("written: {} tokens ({}), {:.1f} tok/s; session: {} tokens read, {}; peak memory {}",
                            written.tokens.size(), name_of(written.end),
                            per_second(static_cast<double>(written.tokens.size()), written.seconds),
@@ -109,7 +118,7 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      out << to_json(written, loss, desk.session().place.seed)
+      out << to_json(options, written, loss, desk.session().place.seed)
                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
           << std::endl;
     else

@@ -14,6 +14,7 @@
 #include "cli/table_plan.h"
 #include "evaluate/analysis.h"
 #include "files/atomic_file.h"
+#include "files/folder.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -54,8 +55,8 @@ class Reproduction {
         console_(console),
         runs_(fs::path(options.runs) / options.scale),
         results_(fs::path(options.results) / options.scale) {
-    fs::create_directories(runs_);
-    fs::create_directories(results_);
+    make_folder(runs_.string());
+    make_folder(results_.string());
   }
 
   void make(const TablePlan& plan) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "engine/tensor_reader.h"
+#include "files/folder.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -36,7 +37,7 @@ std::vector<at::Tensor> kept_statistics(const std::string& path, const std::stri
   TensorMap tensors;
   size_t index = 0;
   for (const auto& [name, parameter] : model.parameters()) tensors[name] = made[index++];
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  make_folder(std::filesystem::path(path).parent_path().string());
   save_checked_tensors(tensors, path, {{statistics_key, key}});
   return made;
 }

@@ -31,11 +31,10 @@ void LayerCursor::Waiting::push(const at::Tensor& key, const at::Tensor& gradien
   ++count;
 }
 
-at::Tensor LayerCursor::Waiting::corrected(const at::Tensor& value, const at::Tensor& query,
-                                           const at::Tensor& step) const {
+at::Tensor LayerCursor::Waiting::corrected(const at::Tensor& value, const at::Tensor& query, double step) const {
   if (count == 0) return value;
-  const auto scores = at::mm(query, keys.narrow(0, 0, count).t()).mul_(step);  // 1,n
-  return at::addmm(value, scores, gradients.narrow(0, 0, count), 1, -1);
+  const auto scores = at::mm(query, keys.narrow(0, 0, count).t());  // 1,n
+  return at::addmm(value, scores, gradients.narrow(0, 0, count), 1, -step);
 }
 
 void LayerCursor::Waiting::add_to(at::Tensor& sum) {
@@ -51,6 +50,8 @@ LayerCursor::LayerCursor(const FastWeightLayer& layer, const FastState& state, i
   if (!state.is_defined())
     state_.segment_tokens =
         layer.options().gradient_at == GradientPoint::boundary ? chunk_tokens : layer.options().segment_tokens;
+  for (size_t weight = 0; weight < step_sizes_.size(); ++weight)
+    step_sizes_[weight] = steps_.all()[weight]->item<double>();
   set_weights();
 }
 
@@ -64,24 +65,24 @@ void LayerCursor::set_weights() {
 at::Tensor LayerCursor::adapt(const at::Tensor& hidden) {
   const auto& options = layer_.options();
   slow_ = slow_pass(hidden, point_, options);
-  const auto z1 = waiting_U_.corrected(vector_times(hidden, moved_.U, moved_.a), hidden, steps_.U);
+  const auto z1 = waiting_U_.corrected(vector_times(hidden, moved_.U, moved_.a), hidden, step_sizes_[0]);
   const auto v = squared_relu(z1);
-  const auto z2 = waiting_W_.corrected(vector_times(v, moved_.W, moved_.b), v, steps_.W);
+  const auto z2 = waiting_W_.corrected(vector_times(v, moved_.W, moved_.b), v, step_sizes_[2]);
   auto f = z2;
   if (options.has_layer_norm) f = normalise(z2, options.epsilon).normal * moved_.gain + moved_.shift;
   return options.is_residual ? hidden + f : f;
 }
 
 void LayerCursor::move_vectors(const InnerGradients& gradients) {
-  const auto move = [&](at::Tensor& sum, at::Tensor& moved, const at::Tensor& gradient, const at::Tensor& step) {
+  const auto move = [&](at::Tensor& sum, at::Tensor& moved, const at::Tensor& gradient, size_t weight) {
     if (!gradient.defined()) return;
-    sum = sum + gradient;
-    moved = moved - step * gradient.squeeze(0);
+    sum.add_(gradient);
+    moved.sub_(gradient[0], step_sizes_[weight]);
   };
-  move(state_.open.a, moved_.a, gradients.dz1, steps_.a);
-  move(state_.open.b, moved_.b, gradients.dz2, steps_.b);
-  move(state_.open.gain, moved_.gain, gradients.dg, steps_.gain);
-  move(state_.open.shift, moved_.shift, gradients.ds, steps_.shift);
+  move(state_.open.a, moved_.a, gradients.dz1, 1);
+  move(state_.open.b, moved_.b, gradients.dz2, 3);
+  move(state_.open.gain, moved_.gain, gradients.dg, 4);
+  move(state_.open.shift, moved_.shift, gradients.ds, 5);
 }
 
 void LayerCursor::learn(const Head& head, int64_t target) {

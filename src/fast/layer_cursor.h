@@ -28,7 +28,7 @@ class LayerCursor {
     int64_t count = 0;
     void push(const at::Tensor& key, const at::Tensor& gradient);  // 1,K and 1,N
     // Takes off `value` (1,N) what the gradients make of `query` (1,K).
-    at::Tensor corrected(const at::Tensor& value, const at::Tensor& query, const at::Tensor& step) const;
+    at::Tensor corrected(const at::Tensor& value, const at::Tensor& query, double step) const;
     void add_to(at::Tensor& sum);  // 1,K,N; nothing waits afterwards
   };
 
@@ -38,6 +38,7 @@ class LayerCursor {
 
   const FastWeightLayer& layer_;
   WeightSet steps_;
+  std::array<double, 6> step_sizes_ = {};  // the same, in the order of weight_names
   FastState state_;
   WeightSet point_, moved_;  // where gradients are taken; where the present sums have led: no leading B
   Waiting waiting_U_, waiting_W_;

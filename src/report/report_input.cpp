@@ -21,12 +21,11 @@ TrainingRun read_run(const std::string& folder) {
   return run;
 }
 
-EvaluationResult read_result(const std::string& path) {
-  const MemoryMap map(path);
+EvaluationResult read_result(const std::string& path, const MemoryMap& map) {
   if (looks_like_safetensors(map.bytes())) return result_of_losses(path);
   const auto first = map.text().find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || map.text()[first] != '{')
-    fail(path, "a run's folder, a JSON result or losses of fwl perplexity", "something else");
+    fail(path, "a run's folder, a JSON result or losses of fwl perplexity, samples of fwl generate", "something else");
   return parse_result(path, map.text());
 }
 
@@ -51,10 +50,15 @@ void add_result(std::vector<EvaluationResult>& results, EvaluationResult result)
 ReportInput read_report_input(const std::vector<std::string>& paths) {
   ReportInput input;
   for (const auto& path : paths) {
-    if (fs::is_directory(path))
+    if (fs::is_directory(path)) {
       input.runs.push_back(read_run(path));
+      continue;
+    }
+    const MemoryMap map(path);
+    if (looks_like_samples(map.text()))
+      input.writings.push_back(parse_samples(path, map.text()));
     else
-      add_result(input.results, read_result(path));
+      add_result(input.results, read_result(path, map));
   }
   return input;
 }

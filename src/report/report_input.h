@@ -6,15 +6,17 @@
 
 #include "report/evaluation_result.h"
 #include "report/training_run.h"
+#include "report/writing_samples.h"
 
 namespace fwl {
 
 struct ReportInput {
   std::vector<TrainingRun> runs;
   std::vector<EvaluationResult> results;  // a result that was given as JSON and with its losses comes once
+  std::vector<WritingSamples> writings;
 };
 
-// A path is the folder of a run, a JSON result, or a file of losses: what it is, its content says.
+// A path is the folder of a run, a JSON result, a file of losses, or samples: what it is, its content says.
 ReportInput read_report_input(const std::vector<std::string>& paths);
 
 }  // namespace fwl

@@ -48,6 +48,7 @@ std::string report_page(const ReportOptions& options) {
   // One statement each: captions are numbered in the order of the calls.
   auto sections = results_section(input.results, captions);
   sections += training_section(input.runs, captions);
+  sections += writing_section(input.writings, captions);
   if (pair) sections += comparison_sections(options, *pair, captions);
   sections += provenance_section(input, captions);
   const auto title = escape_html(options.title);

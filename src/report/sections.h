@@ -16,6 +16,9 @@ std::string results_section(const std::vector<EvaluationResult>& results, Captio
 // Losses and step sizes by step.
 std::string training_section(const std::vector<TrainingRun>& runs, Captions& captions);
 
+// How much written texts repeat themselves.
+std::string writing_section(const std::vector<WritingSamples>& all, Captions& captions);
+
 // The gain of one method over another by position, frequency in training (without counts: left out) and repetition.
 std::string gain_section(const NllPair& pair, const std::vector<int64_t>& training_counts, Captions& captions);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/tensor_files.h"
+#include "files/folder.h"
 #include "support/error.h"
 #include "support/json.h"
 
@@ -21,7 +22,7 @@ constexpr const char* checkpoint_extension = ".safetensors";
 }  // namespace
 
 Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
-  fs::create_directories(folder_);
+  make_folder(folder_);
   // What a killed run was about to write.
   for (const auto& entry : fs::directory_iterator(folder_))
     if (entry.path().filename().string().find(".partial.") != std::string::npos) fs::remove(entry.path());

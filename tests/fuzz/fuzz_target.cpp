@@ -4,8 +4,8 @@ namespace fwl {
 
 std::vector<FuzzTarget> all_fuzz_targets() {
   return {
-      gguf_target(),       safetensors_target(),    sentencepiece_target(),   shard_index_target(),
-      token_file_target(), tokenizer_json_target(), word_vocabulary_target(),
+      chat_template_target(), gguf_target(),       safetensors_target(),    sentencepiece_target(),
+      shard_index_target(),   token_file_target(), tokenizer_json_target(), word_vocabulary_target(),
   };
 }
 

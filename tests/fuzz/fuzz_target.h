@@ -18,6 +18,7 @@ struct FuzzTarget {
 };
 
 // One function per tests/fuzz/<name>_target.cpp.
+FuzzTarget chat_template_target();
 FuzzTarget gguf_target();
 FuzzTarget safetensors_target();
 FuzzTarget sentencepiece_target();

@@ -187,3 +187,20 @@ def test_what_is_no_run_is_one_clear_line(study, tmp_path):
         assert result.returncode == 1, (flags, result.stderr)
         assert message in result.stderr and len(result.stderr.strip().splitlines()) == 1, result.stderr
         assert not (tmp_path / "no.html").exists()
+
+
+def test_samples_of_writing_have_their_table(study, tmp_path):
+    folder, _ = study
+    for adapt in ("write", "off"):
+        made = run([PROGRAM, "generate", "--model", folder / "a<run>/model", "--prompt", "weights", "-n", "40", "--samples",
+                    "3", "--json", "--adapt", adapt, "--threads", "1"])
+        assert made.returncode == 0, made.stderr
+        (tmp_path / f"{adapt}.jsonl").write_text(made.stdout)
+    lines = [json.loads(line) for line in (tmp_path / "write.jsonl").read_text().splitlines()]
+    page = Page(report(tmp_path / "write.jsonl", tmp_path / "off.jsonl", out=tmp_path / "page.html"))
+    row = next(row for row in page.rows if row[1:2] == ["write"])
+    assert row[2:4] == ["3", "120"]
+    assert float(row[5]) == pytest.approx(sum(line["distinct"][1] for line in lines) / 3, abs=6e-4)
+    (tmp_path / "bad.jsonl").write_text('{"finish_reason": 1}')
+    bad = run([PROGRAM, "report", tmp_path / "bad.jsonl", "--out", tmp_path / "page.html"])
+    assert bad.returncode == 1 and len(bad.stderr.splitlines()) == 1
