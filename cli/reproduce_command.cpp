@@ -77,8 +77,7 @@ class Reproduction {
   std::string model_of(const TablePlan& plan, const std::string& method, int64_t seed) {
     const auto name = run_name(plan, training_of(method), seed);
     const auto folder = runs_ / name;
-    if (!fs::exists(folder / "model"))
-      call(train_arguments(plan, training_of(method), seed, folder.string()), console_);
+    if (!fs::exists(folder / "model")) printed_by(train_arguments(plan, training_of(method), seed, folder.string()));
     write_file_atomically((results_ / (name + ".jsonl")).string(),
                           MemoryMap((folder / "record.jsonl").string()).text());
     return (folder / "best").string();
@@ -101,19 +100,20 @@ class Reproduction {
       const auto known = parse_json(path, MemoryMap(path).text());
       if (known.value("command", "") == command_text(arguments)) return known["result"];
     }
-    std::ostringstream printed;
-    Console quiet(printed, console_.error_stream(), console_.is_terminal());
-    call(arguments, quiet);
-    const nlohmann::json made = {{"command", command_text(arguments)}, {"result", parse_json(name, printed.str())}};
+    const nlohmann::json made = {{"command", command_text(arguments)},
+                                 {"result", parse_json(name, printed_by(arguments))}};
     write_file_atomically(path, made.dump(1) + "\n");
     return made["result"];
   }
 
-  void call(const Arguments& arguments, Console& console) {
+  std::string printed_by(const Arguments& arguments) {
     console_.note("$ " + command_text(arguments));
-    const int code = run_command_line(arguments, console);
+    std::ostringstream printed;
+    Console quiet(printed, console_.error_stream(), console_.is_terminal());
+    const int code = run_command_line(arguments, quiet);
     if (code > 128) throw Interrupted(code - 128);
     if (code != 0) fail(command_text(arguments), "success", fmt::format("exit code {}", code));
+    return printed.str();
   }
 
   static std::optional<PairedDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome) {

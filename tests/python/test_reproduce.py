@@ -1,0 +1,75 @@
+"""fwl reproduce: tables from training to test, as commands that are shown, kept and not run twice."""
+
+import json
+
+from test_training_process import PROGRAM, ROOT, run
+
+CONFIG = """
+[model]
+layers = 1
+width = 16
+heads = 2
+inner_width = 32
+block_tokens = 8
+[layer]
+width = 32
+chunk_tokens = 16
+[data]
+train = "{tokens}"
+valid = "{tokens}"
+rows = 2
+segment_tokens = 64
+[run]
+steps = 5
+"""
+PLAN = """
+[[table]]
+name = "tiny"
+config = "{folder}/tiny.toml"
+settings = ["optimizer.lr=1e-2"]
+seeds = [0, 1]
+methods = ["static", "fwl", "boundary", "bias-only", "test-time", "dynamic-sgd"]
+valid = "{tokens}"
+test = "{tokens}"
+tuning_tokens = 200
+test_tokens = 400
+protocol = ["--protocol", "windows", "--context", "64", "--threads", "1"]
+"""
+
+
+def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
+    tokens = tmp_path / "text.tokens"
+    assert run([PROGRAM, "tokenize", "--tokenizer", "bytes", "--out", tokens, ROOT / "README.md"]).returncode == 0
+    (tmp_path / "tiny.toml").write_text(CONFIG.format(tokens=tokens))
+    (tmp_path / "small.toml").write_text(PLAN.format(folder=tmp_path, tokens=tokens))
+    command = [PROGRAM, "reproduce", "tables", "--scale", "small", "--plans", tmp_path, "--runs", tmp_path / "runs",
+               "--results", tmp_path / "results"]
+    one = run([*command, "--only", "tiny-fwl-1"])
+    assert one.returncode == 0, one.stderr
+    assert [path.name for path in sorted((tmp_path / "results/small").iterdir())] == ["tiny-fwl-1.json",
+                                                                                      "tiny-fwl-1.jsonl"]
+    made = run(command)
+    assert made.returncode == 0, made.stderr
+    commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
+    assert sum("fwl train" in line for line in commands) == 6  # static, fwl, boundary twice, bias-only once; one is there
+    assert sum("fwl tune" in line for line in commands) == 2
+    table = (tmp_path / "results/small/tiny.md").read_text()
+    assert table == made.stdout and table.count("\n| ") == 10 and "2 seeds" in table
+    rows = json.loads((tmp_path / "results/small/tiny.json").read_text())
+    assert [(row["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
+    kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
+    assert kept["command"] in "\n".join(commands) and kept["result"]["methods"][0]["method"] == "test-time"
+    first = json.loads((tmp_path / "results/small/tiny-boundary-1.jsonl").read_text().splitlines()[0])
+    assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
+    again = run(command)
+    assert again.stdout == made.stdout and "$ fwl" not in again.stderr
+
+
+def test_a_plan_with_mistakes_is_one_clear_line(tmp_path):
+    for text, message in [("x = 1", "[[table]]"), ("[[table]", "TOML"), ("[[table]]\nname = 1", "name"),
+                          (PLAN.replace('"boundary"', '"bounday"'), "boundary"), (PLAN + "\nsteps = 3", "steps")]:
+        (tmp_path / "here.toml").write_text(text)
+        result = run([PROGRAM, "reproduce", "tables", "--plans", tmp_path, "--runs", tmp_path, "--results", tmp_path])
+        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
+        assert message in result.stderr
+    assert run([PROGRAM, "reproduce", "chairs"]).returncode == 2
