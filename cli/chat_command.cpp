@@ -9,7 +9,7 @@
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "text/chat_template.h"
+#include "template/chat_template.h"
 
 namespace fwl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "bindings.h"
 #include "support/error.h"
-#include "text/chat_template.h"
+#include "template/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace fwl {

@@ -11,7 +11,7 @@ namespace fwl {
 namespace {
 
 // Without gradients a long text goes through in segments, so that activations stay small.
-constexpr int64_t segment_tokens = 2048;
+constexpr int64_t most_tokens_at_once = 2048;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ at::Tensor CachedModel::read_checked(const at::Tensor& tokens, BaseState& state)
   if (is_bounded && context_.long_text == LongText::refuse && state.tokens_read + total > context_.context_tokens)
     fail(architecture() + " model", fmt::format("at most {} tokens of context", context_.context_tokens),
          std::to_string(state.tokens_read + total), "read long texts with a window that slides or restarts");
-  const int64_t most = at::GradMode::is_enabled() ? total : segment_tokens;  // what is cut off gets no gradient
+  const int64_t most = at::GradMode::is_enabled() ? total : most_tokens_at_once;  // what is cut off gets no gradient
   std::vector<at::Tensor> parts;
   for (int64_t start = 0; start < total;) {
     int64_t count = std::min(most, total - start);

@@ -5,17 +5,10 @@
 #include <numeric>
 
 #include "support/error.h"
+#include "support/scrambled.h"
 
 namespace fwl {
 namespace {
-
-// SplitMix64: every bit of the input reaches every bit of the output.
-uint64_t scrambled(uint64_t bits) {
-  bits += 0x9E3779B97F4A7C15ULL;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
-  return bits ^ (bits >> 31);
-}
 
 using Candidates = std::vector<Sampler::Candidate>;
 

@@ -63,7 +63,8 @@ void BpeMerges::apply_to_few(std::vector<TokenId>& ids, Workspace& workspace) co
 
 // A linked list of symbols and a heap of pairs; a pair whose symbols have changed since is skipped.
 void BpeMerges::apply_to_many(std::vector<TokenId>& ids, Workspace& workspace) const {
-  auto& [ranks, symbols, heap] = workspace;
+  auto& symbols = workspace.symbols;
+  auto& heap = workspace.heap;
   const auto count = static_cast<int32_t>(ids.size());
   symbols.resize(ids.size());
   for (int32_t i = 0; i < count; ++i) symbols[i] = {ids[i], i - 1, i + 1 < count ? i + 1 : -1};

@@ -49,7 +49,7 @@ Digest hash_of(const BpeVocabulary& vocabulary) {
 
 }  // namespace
 
-BpeTokenizer::BpeTokenizer(std::string where, BpeVocabulary vocabulary)
+BpeTokenizer::BpeTokenizer(std::string where, const BpeVocabulary& vocabulary)
     : where_(std::move(where)),
       merges_(vocabulary.merges.size()),
       pre_tokenizer_(where_, vocabulary.splits),
@@ -75,8 +75,8 @@ void BpeTokenizer::read_tokens(const BpeVocabulary& vocabulary) {
   bytes_of_id_.resize(names.size());
   id_of_bytes_.reserve(names.size());
   for (size_t id = 0; id < names.size(); ++id) {
-    auto bytes = bytes_from_names(names[id]);
-    bytes_of_id_[id] = bytes ? std::move(*bytes) : names[id];
+    const auto bytes = bytes_from_names(names[id]);
+    bytes_of_id_[id] = bytes ? *bytes : names[id];
     if (!bytes || names[id].empty()) continue;
     const auto [first, is_new] = id_of_bytes_.emplace(bytes_of_id_[id], static_cast<TokenId>(id));
     if (!is_new) fail(where_, "every token once", fmt::format("'{}' as {} and {}", names[id], first->second, id));

@@ -33,7 +33,7 @@ struct BpeVocabulary {
 class BpeTokenizer : public Tokenizer {
  public:
   // Throws UserError where the vocabulary contradicts itself; `where` names it in errors.
-  BpeTokenizer(std::string where, BpeVocabulary vocabulary);
+  BpeTokenizer(std::string where, const BpeVocabulary& vocabulary);
   ~BpeTokenizer() override;
 
   std::string kind() const override { return "bpe"; }

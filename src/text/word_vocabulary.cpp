@@ -63,7 +63,7 @@ void count_text(std::string_view text, WordCounter& counter, const ProgressRepor
   if (report) report(event);
 }
 
-std::vector<WordCount> fold_rare_words(std::vector<WordCount> words, int64_t min_count) {
+std::vector<WordCount> fold_rare_words(const std::vector<WordCount>& words, int64_t min_count) {
   WordCounter kept;
   for (const auto& entry : words) {
     const bool is_kept = entry.count >= min_count || entry.word == end_of_line;

@@ -1,6 +1,6 @@
 #include "fuzz/fuzz_target.h"
-#include "text/chat_template.h"
-#include "text/chat_template_samples.h"
+#include "template/chat_template.h"
+#include "template/chat_template_samples.h"
 
 namespace fwl {
 namespace {

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("support", "files", "text", "engine", "head", "base", "fast", "model", "store", "train", "evaluate", "generate",
-           "report")
-TORCH_FREE = ("support", "files", "text")
+FOLDERS = ("support", "files", "text", "template", "engine", "head", "base", "fast", "model", "store", "train", "evaluate",
+           "generate", "report")
+TORCH_FREE = ("support", "files", "text", "template")
 
 
 def sources():

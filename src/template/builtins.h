@@ -1,0 +1,52 @@
+// The filters, tests and methods that templates may use.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "template/value.h"
+
+namespace fwl {
+
+struct TemplateArguments {
+  TemplateValues positional = {};
+  std::vector<std::pair<std::string, TemplateValue>> named = {};
+};
+
+// The arguments in the order of these names; what is not given is undefined. Throws UserError if there are others.
+TemplateValues arguments_by_name(TemplateMeter& meter, std::string_view function, const TemplateArguments& arguments,
+                                 std::initializer_list<std::string_view> names);
+
+// An argument that must be a text, and one that may be left out.
+const std::string& text_argument(TemplateMeter& meter, std::string_view function, const TemplateValue& value);
+int64_t integer_argument(TemplateMeter& meter, std::string_view function, const TemplateValue& value,
+                         int64_t otherwise);
+
+// value | name(arguments)
+TemplateValue filter_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
+                            const TemplateArguments& arguments);
+
+// Filters that look at each item: map, select, reject, selectattr, rejectattr.
+TemplateValue map_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments);
+TemplateValue select_filter(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
+                            const TemplateArguments& arguments);
+
+// value is name(arguments)
+bool test_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
+                 const TemplateArguments& arguments);
+
+// value.name(arguments), for texts and dicts.
+TemplateValue method_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
+                            const TemplateArguments& arguments);
+
+// range(…) and strftime_now(…)
+TemplateValue range_result(TemplateMeter& meter, const TemplateArguments& arguments);
+TemplateValue time_text(TemplateMeter& meter, const TemplateArguments& arguments);
+
+// The pairs of a dict; none of undefined.
+TemplateValue dict_items(TemplateMeter& meter, const TemplateValue& value);
+
+}  // namespace fwl

@@ -1,0 +1,166 @@
+#include "template/expression_parser.h"
+
+#include <algorithm>
+
+namespace fwl {
+
+TemplateExpressionPointer TemplateExpressionParser::expression() {
+  const TemplateCursor::Level level(cursor_);
+  auto left = either();
+  while (cursor_.take_name("if")) {
+    auto node = start(Kind::conditional, std::move(left));
+    node.parts.push_back(either());
+    node.parts.push_back(cursor_.take_name("else") ? expression() : nullptr);
+    left = finish(std::move(node));
+  }
+  return left;
+}
+
+TemplateExpressionPointer TemplateExpressionParser::tuple(AllowsInlineIf allows) {
+  const auto part = [&] { return allows == AllowsInlineIf::yes ? expression() : either(); };
+  auto first = part();
+  if (!cursor_.is_symbol(",")) return first;
+  auto node = start(Kind::tuple, std::move(first));
+  while (cursor_.take_symbol(","))
+    if (!is_tuple_end()) node.parts.push_back(part());
+  return finish(std::move(node));
+}
+
+TemplateExpressionPointer TemplateExpressionParser::filters(TemplateExpressionPointer inner) {
+  while (cursor_.take_symbol("|")) {
+    auto node = start(Kind::filter, std::move(inner));
+    node.text = cursor_.expect_any_name();
+    if (cursor_.is_symbol("(")) arguments(node);
+    inner = finish(std::move(node));
+  }
+  return inner;
+}
+
+TemplateExpressionPointer TemplateExpressionParser::either() {
+  auto left = both();
+  while (cursor_.take_name("or")) {
+    auto node = start(Kind::either, std::move(left));
+    node.parts.push_back(both());
+    left = finish(std::move(node));
+  }
+  return left;
+}
+
+TemplateExpressionPointer TemplateExpressionParser::both() {
+  auto left = negation();
+  while (cursor_.take_name("and")) {
+    auto node = start(Kind::both, std::move(left));
+    node.parts.push_back(negation());
+    left = finish(std::move(node));
+  }
+  return left;
+}
+
+TemplateExpressionPointer TemplateExpressionParser::negation() {
+  if (!cursor_.take_name("not")) return comparison();
+  const TemplateCursor::Level level(cursor_);
+  return finish(start(Kind::negation, negation()));
+}
+
+// The comparison that is next, or an empty text.
+std::string TemplateExpressionParser::take_comparison() {
+  for (const std::string_view symbol : {"==", "!=", "<", "<=", ">", ">="})
+    if (cursor_.take_symbol(symbol)) return std::string(symbol);
+  if (cursor_.take_name("in")) return "in";
+  if (!cursor_.is_name("not") || cursor_.after().kind != Token::name || cursor_.after().text != "in") return "";
+  cursor_.take();
+  cursor_.take();
+  return "not in";
+}
+
+TemplateExpressionPointer TemplateExpressionParser::comparison() {
+  auto first = sum();
+  auto comparison = take_comparison();
+  if (comparison.empty()) return first;
+  auto node = start(Kind::comparison, std::move(first));
+  for (; !comparison.empty(); comparison = take_comparison()) {
+    node.operators.push_back(comparison);
+    node.parts.push_back(sum());
+  }
+  return finish(std::move(node));
+}
+
+// Operators of one rank, from left to right.
+template <class Part>
+TemplateExpressionPointer TemplateExpressionParser::arithmetic(std::initializer_list<std::string_view> symbols,
+                                                               Part part) {
+  auto left = part();
+  const auto is_symbol = [&](std::string_view symbol) { return cursor_.is_symbol(symbol); };
+  while (std::any_of(symbols.begin(), symbols.end(), is_symbol)) {
+    auto node = start(Kind::arithmetic, std::move(left));
+    node.text = cursor_.take().text;
+    node.parts.push_back(part());
+    left = finish(std::move(node));
+  }
+  return left;
+}
+
+TemplateExpressionPointer TemplateExpressionParser::sum() {
+  return arithmetic({"+", "-"}, [&] { return joining(); });
+}
+
+TemplateExpressionPointer TemplateExpressionParser::joining() {
+  auto first = product();
+  if (!cursor_.is_symbol("~")) return first;
+  auto node = start(Kind::joining, std::move(first));
+  while (cursor_.take_symbol("~")) node.parts.push_back(product());
+  return finish(std::move(node));
+}
+
+TemplateExpressionPointer TemplateExpressionParser::product() {
+  return arithmetic({"*", "/", "//", "%"}, [&] { return filtered(signed_value()); });
+}
+
+TemplateExpressionPointer TemplateExpressionParser::signed_value() {
+  if (!cursor_.is_symbol("-") && !cursor_.is_symbol("+")) return postfix(primary());
+  const TemplateCursor::Level level(cursor_);
+  auto node = start(Kind::sign);
+  node.text = cursor_.take().text;
+  node.parts.push_back(signed_value());
+  return finish(std::move(node));
+}
+
+TemplateExpressionPointer TemplateExpressionParser::filtered(TemplateExpressionPointer inner) {
+  while (true) {
+    if (cursor_.is_symbol("|"))
+      inner = filters(std::move(inner));
+    else if (cursor_.take_name("is"))
+      inner = test(std::move(inner));
+    else
+      return inner;
+  }
+}
+
+TemplateExpressionPointer TemplateExpressionParser::test(TemplateExpressionPointer inner) {
+  const bool is_negated = cursor_.take_name("not");
+  auto node = start(Kind::test, std::move(inner));
+  node.text = cursor_.expect_any_name();
+  if (cursor_.is_symbol("("))
+    arguments(node);
+  else if (has_bare_argument())
+    node.parts.push_back(postfix(primary()));
+  auto result = finish(std::move(node));
+  return is_negated ? finish(start(Kind::negation, std::move(result))) : std::move(result);
+}
+
+// `is divisibleby 3`, but not `is none and …`.
+bool TemplateExpressionParser::has_bare_argument() const {
+  if (cursor_.is(Token::name)) {
+    const auto& name = cursor_.now().text;
+    return name != "else" && name != "or" && name != "and" && name != "if" && name != "is" && name != "not" &&
+           name != "in";
+  }
+  return cursor_.is(Token::string) || cursor_.is(Token::integer) || cursor_.is(Token::real) || cursor_.is_symbol("[") ||
+         cursor_.is_symbol("{");
+}
+
+bool TemplateExpressionParser::is_tuple_end() const {
+  return cursor_.is(Token::tag_end) || cursor_.is(Token::output_end) || cursor_.is_symbol(")");
+}
+
+}  // namespace fwl

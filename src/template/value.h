@@ -1,0 +1,69 @@
+// The values that templates compute with. All but namespaces never change, so copies share what they hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "template/meter.h"
+
+namespace fwl {
+
+struct TemplateUndefined {};
+struct TemplateNone {};
+struct TemplateList;
+struct TemplateDict;
+struct TemplateNamespace;
+struct TemplateMacro;
+
+using TemplateValue = std::variant<TemplateUndefined, TemplateNone, bool, int64_t, double,
+                                   std::shared_ptr<const std::string>, std::shared_ptr<const TemplateList>,
+                                   std::shared_ptr<const TemplateDict>, TemplateNamespace*, const TemplateMacro*>;
+using TemplateValues = std::vector<TemplateValue>;
+
+struct TemplateList {
+  TemplateValues items;
+  bool is_tuple = false;
+  int depth = 1;
+};
+
+struct TemplateDict {
+  std::vector<std::pair<std::string, TemplateValue>> entries;  // in the order in which they were written
+  int depth = 1;
+
+  const TemplateValue* find(std::string_view key) const;
+};
+
+// Owned by the rendering, as namespaces may hold each other.
+struct TemplateNamespace {
+  std::map<std::string, TemplateValue, std::less<>> members;
+};
+
+TemplateValue text_value(std::string text);
+TemplateValue list_value(const TemplateMeter& meter, TemplateValues items, bool is_tuple = false);
+// Of equal keys the last one counts.
+TemplateValue dict_value(TemplateMeter& meter, const std::vector<std::pair<std::string, TemplateValue>>& entries);
+
+// Null for other kinds.
+const std::string* text_in(const TemplateValue& value);
+const TemplateList* list_in(const TemplateValue& value);
+const TemplateDict* dict_in(const TemplateValue& value);
+std::optional<int64_t> integer_in(const TemplateValue& value);  // true and false count as 1 and 0
+std::optional<double> number_in(const TemplateValue& value);
+bool is_undefined(const TemplateValue& value);
+bool is_none(const TemplateValue& value);
+
+std::string kind_of(const TemplateValue& value);  // for errors
+bool is_true(const TemplateValue& value);
+bool are_equal(TemplateMeter& meter, const TemplateValue& left, const TemplateValue& right);
+
+// What a loop goes through: the items of a list, the keys of a dict, the characters of a text, nothing of undefined.
+TemplateValues items_of(TemplateMeter& meter, const TemplateValue& value);
+
+}  // namespace fwl
