@@ -1,6 +1,7 @@
 #include "generate/text_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text/utf8.h"
 
