@@ -1,11 +1,11 @@
 #include "base/adaptive_embedding.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cmath>
 
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

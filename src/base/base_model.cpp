@@ -1,8 +1,8 @@
 #include "base/base_model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

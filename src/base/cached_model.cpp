@@ -1,10 +1,10 @@
 #include "base/cached_model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

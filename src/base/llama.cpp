@@ -1,9 +1,9 @@
 #include "base/llama.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "base/parameter_list.h"
+#include "engine/torch.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
 

@@ -1,12 +1,12 @@
 #include "base/sparse_local.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cmath>
 
 #include "base/parameter_list.h"
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
 

@@ -1,12 +1,12 @@
 #include "base/transformer_xl.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cmath>
 
 #include "engine/products.h"
 #include "engine/relative_attention.h"
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

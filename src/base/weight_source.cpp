@@ -1,7 +1,8 @@
 #include "base/weight_source.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <torch/torch.h>
+
+#include "engine/torch.h"
 
 namespace fwl {
 

@@ -1,11 +1,10 @@
 #include "engine/attention.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <vector>
 
 #include "engine/block_attention.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

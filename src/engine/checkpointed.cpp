@@ -1,6 +1,6 @@
 #include "engine/checkpointed.h"
 
-#include <torch/torch.h>
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

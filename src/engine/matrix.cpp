@@ -1,12 +1,12 @@
 #include "engine/matrix.h"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
 #include <span>
 
 #include "engine/packed_dot.h"
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "files/quantized.h"
 
 namespace fwl {

@@ -1,11 +1,12 @@
 #include "engine/measure.h"
 
 #include <sys/resource.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+
+#include "engine/torch.h"
 
 namespace fwl {
 

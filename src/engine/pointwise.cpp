@@ -1,9 +1,9 @@
 #include "engine/pointwise.h"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
 #include "engine/kernels.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

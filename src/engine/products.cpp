@@ -1,11 +1,11 @@
 #include "engine/products.h"
 
 #include <dlfcn.h>
-#include <torch/torch.h>
 
 #include <atomic>
 #include <chrono>
 
+#include "engine/torch.h"
 #include "support/cpu.h"
 
 namespace fwl {

@@ -1,13 +1,13 @@
 #include "engine/relative_attention.h"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <vector>
 
 #include "engine/blas.h"
 #include "engine/kernels.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

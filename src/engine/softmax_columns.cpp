@@ -1,11 +1,11 @@
 #include "engine/softmax_columns.h"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 
 #include "engine/kernels.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

@@ -1,11 +1,10 @@
 #include "engine/tensor_files.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
+#include "engine/torch.h"
 #include "support/error.h"
 #include "support/sha256.h"
 

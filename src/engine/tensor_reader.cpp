@@ -1,10 +1,10 @@
 #include "engine/tensor_reader.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

@@ -1,6 +1,6 @@
 #include "engine/token_tensor.h"
 
-#include <torch/torch.h>
+#include "engine/torch.h"
 
 namespace fwl {
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +12,7 @@
 #include <unordered_map>
 
 #include "engine/tensor_files.h"
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

@@ -1,7 +1,6 @@
 #include "evaluate/bench.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <functional>
@@ -9,6 +8,7 @@
 
 #include "base/cached_model.h"
 #include "engine/measure.h"
+#include "engine/torch.h"
 #include "model/token_stepper.h"
 #include "support/interrupt.h"
 

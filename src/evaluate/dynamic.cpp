@@ -1,7 +1,6 @@
 #include "evaluate/dynamic.h"
 
-#include <torch/torch.h>
-
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

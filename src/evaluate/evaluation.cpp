@@ -1,7 +1,6 @@
 #include "evaluate/evaluation.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "engine/measure.h"
 #include "engine/token_tensor.h"
+#include "engine/torch.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 

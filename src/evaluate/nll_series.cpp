@@ -1,12 +1,12 @@
 #include "evaluate/nll_series.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/tensor_files.h"
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

@@ -1,10 +1,9 @@
 #include "evaluate/statistics_file.h"
 
-#include <torch/torch.h>
-
 #include <filesystem>
 
 #include "engine/tensor_reader.h"
+#include "engine/torch.h"
 #include "files/folder.h"
 #include "support/error.h"
 

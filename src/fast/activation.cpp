@@ -1,8 +1,7 @@
 #include "fast/activation.h"
 
-#include <torch/torch.h>
-
 #include "engine/products.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

@@ -1,11 +1,11 @@
 #include "fast/bias_only.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <optional>
 
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "head/adaptive_softmax_head.h"
 #include "head/softmax_head.h"
 #include "head/softmax_sweep.h"

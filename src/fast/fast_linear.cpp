@@ -2,13 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <functional>
 #include <vector>
 
 #include "engine/products.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

@@ -1,8 +1,8 @@
 // Starting values of the layer: weights, and step sizes that fit the scale of the data.
-#include <torch/torch.h>
 
 #include <cmath>
 
+#include "engine/torch.h"
 #include "fast/layer.h"
 #include "fast/passes.h"
 #include "support/error.h"

@@ -1,11 +1,11 @@
 #include "fast/layer.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "engine/torch.h"
 #include "fast/layer_run.h"
 #include "support/error.h"
 

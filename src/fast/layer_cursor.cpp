@@ -1,7 +1,6 @@
 #include "fast/layer_cursor.h"
 
-#include <torch/torch.h>
-
+#include "engine/torch.h"
 #include "fast/activation.h"
 #include "support/error.h"
 

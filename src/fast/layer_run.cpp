@@ -1,11 +1,10 @@
 #include "fast/layer_run.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "engine/checkpointed.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

@@ -1,8 +1,7 @@
 #include "fast/passes.h"
 
-#include <torch/torch.h>
-
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "fast/activation.h"
 
 namespace fwl {

@@ -2,8 +2,8 @@
 #include "fast/state_file.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
+#include "engine/torch.h"
 #include "fast/state.h"
 #include "support/error.h"
 

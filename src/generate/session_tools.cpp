@@ -1,7 +1,6 @@
 #include "generate/session_tools.h"
 
-#include <torch/torch.h>
-
+#include "engine/torch.h"
 #include "fast/weight_set.h"
 #include "model/session.h"
 

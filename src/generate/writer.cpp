@@ -1,12 +1,12 @@
 #include "generate/writer.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/measure.h"
+#include "engine/torch.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
 #include "support/error.h"

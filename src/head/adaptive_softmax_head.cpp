@@ -1,9 +1,9 @@
 #include "head/adaptive_softmax_head.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "engine/products.h"
+#include "engine/torch.h"
 #include "head/softmax_sweep.h"
 #include "support/error.h"
 

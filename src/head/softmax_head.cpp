@@ -1,8 +1,8 @@
 #include "head/softmax_head.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
+#include "engine/torch.h"
 #include "head/softmax_sweep.h"
 #include "support/error.h"
 

@@ -1,12 +1,11 @@
 #include "head/softmax_sweep.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "engine/products.h"
 #include "engine/softmax_columns.h"
+#include "engine/torch.h"
 
 namespace fwl {
 namespace {

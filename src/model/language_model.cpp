@@ -1,8 +1,8 @@
 #include "model/language_model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
+#include "engine/torch.h"
 #include "fast/bias_only.h"
 #include "support/error.h"
 

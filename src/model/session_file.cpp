@@ -1,8 +1,8 @@
 // Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "engine/tensor_reader.h"
+#include "engine/torch.h"
 #include "fast/bias_only.h"
 #include "fast/state_file.h"
 #include "model/language_model.h"

@@ -1,7 +1,6 @@
 #include "model/token_stepper.h"
 
-#include <torch/torch.h>
-
+#include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {

@@ -1,13 +1,13 @@
 #include "store/import_llama.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "engine/torch.h"
 #include "store/model_config.h"
 #include "support/error.h"
 #include "text/json_field.h"

@@ -1,9 +1,9 @@
 #include "store/published_weights.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "engine/tensor_files.h"
+#include "engine/torch.h"
 #include "files/quantized.h"
 #include "support/error.h"
 

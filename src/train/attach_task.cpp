@@ -1,13 +1,13 @@
 #include "train/attach_task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/token_tensor.h"
+#include "engine/torch.h"
 #include "model/cost.h"
 #include "store/published_model.h"
 #include "support/error.h"

@@ -1,12 +1,12 @@
 #include "train/hidden_cache.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/token_tensor.h"
+#include "engine/torch.h"
 #include "files/atomic_file.h"
 #include "files/growing_file.h"
 #include "support/error.h"

@@ -1,10 +1,9 @@
 #include "train/plan.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 
 #include "engine/measure.h"
+#include "engine/torch.h"
 #include "store/trained_model.h"
 #include "train/optimizer.h"
 

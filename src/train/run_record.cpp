@@ -1,11 +1,13 @@
 #include "train/run_record.h"
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/version.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/torch.h"
 #include "files/atomic_file.h"
 #include "support/cpu.h"
 #include "support/error.h"

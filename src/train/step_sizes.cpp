@@ -1,7 +1,8 @@
 #include "train/step_sizes.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+
+#include "engine/torch.h"
 
 namespace fwl {
 

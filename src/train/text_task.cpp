@@ -1,12 +1,12 @@
 #include "train/text_task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/torch.h"
 #include "model/cost.h"
 #include "support/error.h"
 #include "train/step_sizes.h"

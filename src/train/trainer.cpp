@@ -1,13 +1,13 @@
 #include "train/trainer.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 
 #include "engine/measure.h"
+#include "engine/torch.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/schedule.h"

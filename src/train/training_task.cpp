@@ -1,6 +1,6 @@
 #include "train/training_task.h"
 
-#include <torch/torch.h>
+#include "engine/torch.h"
 
 namespace fwl {
 

@@ -1,5 +1,6 @@
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "base/architecture.h"
 #include "base/sparse_local.h"
@@ -57,7 +58,7 @@ TEST(FreshWeights, AreTheSameForTheSameSeed) {
 }
 
 TEST(CausalAttention, KernelEqualsTheDifferentiableForm) {
-  torch::manual_seed(1);
+  at::manual_seed(1);
   for (const auto visible : {VisibleKeys::all(), VisibleKeys::sliding(7), VisibleKeys::blocks(6)})
     for (const int64_t tokens : {1, 5, 64, 131}) {
       const auto queries = at::randn({2, 4, tokens, 8}), keys = at::randn({2, 2, tokens + 9, 8}),
@@ -70,7 +71,7 @@ TEST(CausalAttention, KernelEqualsTheDifferentiableForm) {
 }
 
 TEST(RelativeAttention, KernelEqualsTheDifferentiableForm) {
-  torch::manual_seed(2);
+  at::manual_seed(2);
   for (const int64_t seen : {0, 1, 6, 100})
     for (const int64_t tokens : {1, 5, 64, 131}) {
       const auto queries = at::randn({2, 3, tokens, 8}), keys = at::randn({2, 3, tokens + 9, 8}),

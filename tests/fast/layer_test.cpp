@@ -1,8 +1,8 @@
 // The core as a C++ program uses it; the equalities and gradients are tested at length from Python.
 #include "fast/layer.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "engine/softmax_columns.h"
 #include "head/adaptive_softmax_head.h"
@@ -22,7 +22,7 @@ struct Example {
   LayerParameters parameters;
 
   explicit Example(int64_t tokens) {
-    torch::manual_seed(1);
+    at::manual_seed(1);
     hidden = at::randn({2, tokens, 6}, at::kDouble);
     targets = at::randint(0, 9, {2, tokens}, at::kLong);
     head = std::make_shared<SoftmaxHead>(at::randn({9, 6}, at::kDouble), at::randn({9}, at::kDouble));
@@ -81,7 +81,7 @@ TEST(FastWeightLayer, TrainingReachesEveryParameter) {
 }
 
 TEST(SoftmaxColumns, EqualTheEnginesSoftmaxInSinglePrecision) {
-  torch::manual_seed(2);
+  at::manual_seed(2);
   for (const int64_t words : {1, 7, 16, 1000, 10007}) {
     const auto logits = at::randn({words, 37}) * 20, bias = at::randn({words});
     auto p = logits.clone();
@@ -97,7 +97,7 @@ TEST(SoftmaxColumns, EqualTheEnginesSoftmaxInSinglePrecision) {
 }
 
 TEST(AdaptiveSoftmaxHead, ProbabilitiesOfAllWordsAddUpToOne) {
-  torch::manual_seed(3);
+  at::manual_seed(3);
   const AdaptiveSoftmaxHead head({{at::randn({5, 4}), at::randn({5}), {}},
                                   {at::randn({6, 2}), at::randn({6}), at::randn({4, 2})},
                                   {at::randn({7, 1}), at::randn({7}), at::randn({4, 1})}},
