@@ -36,7 +36,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
   fields.add("stop", options.writing.stops, "end before one of these texts");
   fields.add("ignore_end", options.writing.ignores_end, "go on after the model's end token");
-  fields.add("samples", options.samples, "so many continuations, with seeds counted up; a session keeps the last")
+  fields.add("n", options.samples, "so many continuations, with seeds counted up; a session keeps the last")
       .range(1, 1e9);
   fields.add("show_prompt", options.shows_prompt, "print the prompt before its continuation");
   fields.add("stats", options.stats, "tokens, speed and memory when done");

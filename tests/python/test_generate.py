@@ -115,7 +115,7 @@ def test_reading_then_writing_equals_one_prompt(trained, tmp_path):
 
 def test_flags_of_generate(trained):
     model = trained[0]
-    lines = generate(model, "--prompt", "The ", "-n", 20, "--samples", 3, "--json", "--seed", 7).stdout.splitlines()
+    lines = generate(model, "--prompt", "The ", "-n", 20, "--n", 3, "--json", "--seed", 7).stdout.splitlines()
     samples = [json.loads(line) for line in lines]
     assert [sample["seed"] for sample in samples] == [7, 8, 9]
     assert len({tuple(sample["tokens"]) for sample in samples}) == 3
