@@ -30,7 +30,7 @@ demo: build  ## a guided tour on real text
 
 test: build  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
-	@$(PYTHON) -m pytest -q tests/python
+	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/python
 
 bench: build .venv/.bench-ready  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py
