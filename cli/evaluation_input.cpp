@@ -25,8 +25,7 @@ constexpr int64_t usual_context = 2048;
 }  // namespace
 
 void add_fields(Fields& fields, EvaluationInput& input) {
-  fields.add("model", input.model, "a model trained here, a GGUF file or a Hugging Face folder").required();
-  fields.add("adapter", input.adapter, "a fast weight layer for it (fwl attach)");
+  add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("text", input.text, "text files and folders to score");
   fields.add("tokens", input.tokens, "or a token file");
   fields.add("documents", input.documents, "what a document is, as for fwl tokenize");
@@ -45,16 +44,12 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("dynamic.segment", input.dynamic_segment, "tokens between two updates").range(1, 1 << 24);
   fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
   fields.add("train_segments", input.train_segments, "how much of it").range(1, 1 << 30);
-  add_fields(fields, input.engine);
 }
 
 EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) : input_(input) {
-  const auto device = apply(input.engine);
-  if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
   if (input.text.empty() == input.tokens.empty())
     throw UsageError(error_line("text", "--text or --tokens", input.text.empty() ? "neither" : "both"));
-  opened_ = open_model(input.model, input.adapter, WeightFormat::fp32, console.progress("open"));
-  if (!model().tokenizer()) fail(input.model, "a model with its vocabulary", "none beside the weights");
+  opened_ = open_with_vocabulary(input, WeightFormat::fp32, console);
   const auto path = input.tokens.empty() ? tokenize(console) : input.tokens;
   tokens_ = std::make_unique<TokenFile>(path);
   if (tokens_->tokenizer_hash() != model().tokenizer()->hash())

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/engine_flags.h"
+#include "cli/model_input.h"
 #include "evaluate/evaluation.h"
-#include "store/open_model.h"
 
 namespace fwl {
 
-struct EvaluationInput {
-  std::string model, adapter;
+struct EvaluationInput : ModelInput {
   std::vector<std::string> text;
   std::string tokens, documents = "file";
   std::string protocol = "stream", reset = "never";
@@ -21,7 +19,6 @@ struct EvaluationInput {
   DynamicOptions dynamic;
   std::string train_tokens;
   int64_t train_segments = 100;
-  EngineFlags engine;
 };
 
 void add_fields(Fields& fields, EvaluationInput& input);

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,7 +38,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("results", options.results, "folder for run records and results");
 }
 
-// One row of a table for one seed: the command and what it printed.
+// One row of a table for one seed.
 struct Outcome {
   std::string method;
   int64_t seed = 0;
@@ -64,8 +63,7 @@ class Reproduction {
     for (const auto seed : plan.seeds)
       for (const auto& method : plan.methods) {
         const auto name = run_name(plan, method, seed);
-        if (seed != plan.seeds.front() && is_tuned(method)) continue;
-        if (seed != plan.seeds.front() && method == "bias-only") continue;
+        if (seed != plan.seeds.front() && !has_seeds(method)) continue;
         if (!options_.only.empty() && options_.only != plan.name && options_.only != name) continue;
         outcomes.push_back(outcome_of(plan, method, seed));
       }

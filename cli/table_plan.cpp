@@ -115,6 +115,10 @@ bool is_tuned(const std::string& method) {
   return method == "test-time" || is_dynamic_method(method);
 }
 
+bool has_seeds(const std::string& method) {
+  return !is_tuned(method) && method != "bias-only";
+}
+
 std::string training_of(const std::string& method) {
   return is_tuned(method) ? "static" : method;
 }

@@ -14,7 +14,7 @@ struct TablePlan {
   std::vector<std::string> settings;  // key=value, over the config
   std::vector<std::string> methods;   // rows: static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
   std::vector<std::string> protocol;  // flags of tune and perplexity
-  std::vector<int64_t> seeds;         // the first of them for every method, the others for those that are trained
+  std::vector<int64_t> seeds;         // the first of them for every method, the others for the main comparison
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 
@@ -22,6 +22,7 @@ std::vector<TablePlan> load_table_plans(const std::string& path);
 
 // Where a method's model comes from.
 bool is_tuned(const std::string& method);            // on the static model, with a value found on the validation data
+bool has_seeds(const std::string& method);           // static, fwl, boundary: the main comparison
 std::string training_of(const std::string& method);  // "static" for those that are tuned, otherwise itself
 
 using Arguments = std::vector<std::string>;  // of `fwl`

@@ -24,25 +24,18 @@ void set_long_text(const LanguageModel& model, const WritingInput& input) {
 }  // namespace
 
 void add_fields(Fields& fields, WritingInput& input) {
-  fields.add("model", input.model, "a model trained here, a GGUF file or a Hugging Face folder")
-      .required()
-      .short_name("m");
-  fields.add("adapter", input.adapter, "a fast weight layer for it (fwl attach)");
+  add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
   fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
       .choices({"write", "read", "off"});
   fields.add("context", input.context, "tokens that the base sees; 0: all that it can").range(0, 1 << 24);
   fields.add("long_text", input.long_text, "after them: restart: read the last half again; slide; refuse")
       .choices({"restart", "slide", "refuse"});
-  add_fields(fields, input.engine);
 }
 
 WritingDesk::WritingDesk(const WritingInput& input, Console& console)
     : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
-  const auto device = apply(input.engine);
-  if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
-  opened_ = open_model(input.model, input.adapter, WeightFormat::packed, console.progress("open"));
-  if (!model().tokenizer()) fail(input.model, "a model with its vocabulary", "none beside the weights");
+  opened_ = open_with_vocabulary(input, WeightFormat::packed, console);
   set_long_text(model(), input);
   conventions_ = read_prompt_conventions(input.model);
   session_ = path_.empty() || !std::filesystem::exists(path_) ? model().new_session()

@@ -6,18 +6,16 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/engine_flags.h"
+#include "cli/model_input.h"
 #include "generate/writer.h"
-#include "store/open_model.h"
 #include "text/prompt_conventions.h"
 
 namespace fwl {
 
-struct WritingInput {
-  std::string model, adapter, session;
+struct WritingInput : ModelInput {
+  std::string session;
   std::string adapt = "write", long_text = "restart";
   int64_t context = 0;
-  EngineFlags engine;
 };
 
 void add_fields(Fields& fields, WritingInput& input);

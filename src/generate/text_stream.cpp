@@ -15,8 +15,8 @@ constexpr size_t joining_tokens = 4;
 size_t unfinished_character(std::string_view text) {
   const size_t longest = std::min<size_t>(3, text.size());
   for (size_t back = 1; back <= longest; ++back) {
+    if (is_continuation(text[text.size() - back])) continue;
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xC0) == 0x80) continue;
     const size_t needed = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
     return byte < 0xF8 && needed > back ? text.size() - back : text.size();
   }

@@ -9,7 +9,6 @@
 #include "engine/torch.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
-#include "support/error.h"
 #include "support/interrupt.h"
 
 namespace fwl {
@@ -31,13 +30,6 @@ class WhenDone {
 };
 
 }  // namespace
-
-Adaptation adaptation_from_name(const std::string& name) {
-  if (name == "off") return Adaptation::off;
-  if (name == "read") return Adaptation::read;
-  if (name == "write") return Adaptation::write;
-  fail("adapt", "off, read or write", "'" + name + "'");
-}
 
 void Writer::remember(int64_t token) {
   auto& recent = session_.place.recent;

@@ -56,6 +56,4 @@ class Writer {
   Session& session_;
 };
 
-Adaptation adaptation_from_name(const std::string& name);  // off, read, write
-
 }  // namespace fwl

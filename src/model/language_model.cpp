@@ -26,6 +26,13 @@ at::Tensor masked_loss(const Head& head, const at::Tensor& hidden, const at::Ten
 
 }  // namespace
 
+Adaptation adaptation_from_name(const std::string& name) {
+  if (name == "off") return Adaptation::off;
+  if (name == "read") return Adaptation::read;
+  if (name == "write") return Adaptation::write;
+  fail("adapt", "off, read or write", "'" + name + "'");
+}
+
 Session Session::clone() const {
   std::vector<at::Tensor> bias_copy;
   for (const auto& sums : bias) bias_copy.push_back(sums.clone());

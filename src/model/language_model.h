@@ -14,6 +14,7 @@ namespace fwl {
 
 // Whether a session's fast weights are used, and whether reading changes them.
 enum class Adaptation { off, read, write };
+Adaptation adaptation_from_name(const std::string& name);
 
 struct ReadOptions {
   Adaptation adaptation = Adaptation::write;

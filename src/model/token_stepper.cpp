@@ -10,7 +10,8 @@ TokenStepper::TokenStepper(const LanguageModel& model, Session& session, Adaptat
   if (session.sequences() != 1) fail("session", "one text", std::to_string(session.sequences()));
   if (!session.last_hidden.defined()) fail("session", "at least one token read", "none");
   const auto& adapter = model.adapter();
-  if (adaptation == Adaptation::write && adapter.layer && !adapter.bias_log_step.defined())
+  moves_bias_ = adaptation == Adaptation::write && adapter.bias_log_step.defined();
+  if (adaptation == Adaptation::write && adapter.layer && !moves_bias_)
     cursor_.emplace(*adapter.layer, session.fast, adapter.chunk_tokens);
 }
 
@@ -21,11 +22,11 @@ at::Tensor TokenStepper::next_logits() {
 
 void TokenStepper::read(int64_t token) {
   const auto tokens = at::full({1, 1}, token, at::kLong);
-  if (!cursor_) {
+  if (moves_bias_) {
     model_.read(tokens, session_, {adaptation_});
     return;
   }
-  cursor_->learn(*model_.base().head(), token);
+  if (cursor_) cursor_->learn(*model_.base().head(), token);
   session_.last_hidden = model_.base().read(tokens, session_.base).select(1, 0).clone();
 }
 

@@ -22,6 +22,7 @@ class TokenStepper {
   Session& session_;
   Adaptation adaptation_;
   std::optional<LayerCursor> cursor_;  // where a layer learns
+  bool moves_bias_ = false;            // where the head's bias does
 };
 
 }  // namespace fwl

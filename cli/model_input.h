@@ -1,0 +1,22 @@
+// The model that a command reads with: a path, an adapter, and where it runs.
+#pragma once
+
+#include <string>
+
+#include "cli/console.h"
+#include "cli/engine_flags.h"
+#include "store/open_model.h"
+
+namespace fwl {
+
+struct ModelInput {
+  std::string model, adapter;
+  EngineFlags engine;
+};
+
+void add_fields(Fields& fields, ModelInput& input);
+
+// Sets threads and device, and opens the model with its vocabulary.
+OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, Console& console);
+
+}  // namespace fwl
