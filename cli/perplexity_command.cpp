@@ -2,22 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
+#include "support/error.h"
 #include "support/interrupt.h"
 
 namespace fwl {
 namespace {
 
-constexpr int64_t running_estimates = 64;
+constexpr int64_t running_estimates = 64, rows_side_by_side = 24;
 
 struct Options {
   EvaluationInput input;
   std::vector<std::string> methods = {"static"};
   double step = 0;
   std::string save_nll;
+  bool is_together = false;
   bool json = false;
 };
 
@@ -25,6 +29,7 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("method", options.methods,
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
+  fields.add("together", options.is_together, "static and fwl in one reading, side by side as they draw apart");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
   fields.add("json", options.json, "print the result as JSON");
@@ -41,6 +46,45 @@ ProgressReport running_estimate(Console& console, const std::string& method, boo
                   << std::flush;
   };
 }
+
+// Perplexities of the stretch of text since the last row and of all so far, without and with fast weights.
+class SideBySide {
+ public:
+  SideBySide(Console& console, int64_t total, bool is_shown)
+      : console_(console), bar_(console.progress("read")), total_(total), is_shown_(is_shown) {
+    if (is_shown_)
+      console_.out() << fmt::format("{:>10}   {:<30}   {:<30}\n{:>10}   {:>9} {:>9} {:>10}   {:>9} {:>9} {:>10}\n", "",
+                                    "perplexity of this stretch", "of all so far", "tokens", "static", "fwl", "",
+                                    "static", "fwl", "");
+  }
+
+  void show(const std::vector<NllSeries>& both) {
+    const auto done = static_cast<int64_t>(both[0].nll.size());
+    bar_({done, total_, "tokens", {}});
+    const int64_t every = std::max<int64_t>(1, total_ / rows_side_by_side);
+    if (done / every == shown_ / every && done < total_) return;
+    if (is_shown_)
+      console_.out() << fmt::format("{:>10}   {}   {}\n", done, perplexities(both, shown_), perplexities(both, 0))
+                     << std::flush;
+    shown_ = done;
+  }
+
+ private:
+  static std::string perplexities(const std::vector<NllSeries>& both, int64_t start) {
+    const auto mean = [&](const std::vector<float>& nll) {
+      return std::accumulate(nll.begin() + start, nll.end(), 0.0) / static_cast<double>(nll.size() - start);
+    };
+    const double before = mean(both[0].nll), after = mean(both[1].nll);
+    return fmt::format("{:>9.3f} {:>9.3f} {:>+8.1f} %", std::exp(before), std::exp(after),
+                       100 * (std::exp(after - before) - 1));
+  }
+
+  Console& console_;
+  ProgressReport bar_;
+  int64_t total_;
+  bool is_shown_;
+  int64_t shown_ = 0;  // tokens, at the last row
+};
 
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
   return {{"method", series.method},
@@ -105,10 +149,16 @@ nlohmann::json to_json(const Options& options, const std::string& identity, cons
   return json;
 }
 
-int run(Options& options, Console& console) {
-  const InterruptScope interrupts;
-  for (const auto& name : options.methods) check_method(name);
-  EvaluationData data(options.input, console);
+std::vector<NllSeries> watch(const EvaluationData& data, bool is_shown, Console& console) {
+  const auto pieces = data.pieces({"fwl", 0, {}});
+  int64_t total = 0;
+  for (const auto& piece : pieces) total += piece.scored();
+  SideBySide rows(console, total, is_shown);
+  return evaluate_together(data.model(), data.tokens(), pieces,
+                           [&](const std::vector<NllSeries>& both) { rows.show(both); });
+}
+
+std::vector<NllSeries> in_turn(EvaluationData& data, const Options& options, Console& console) {
   std::vector<NllSeries> all;
   for (const auto& name : options.methods) {
     MethodOptions method{name, options.step, options.input.dynamic};
@@ -117,6 +167,19 @@ int run(Options& options, Console& console) {
     all.push_back(evaluate(data.model(), data.tokens(), data.pieces(method), method, data.statistics(method, console),
                            running_estimate(console, name, !options.json)));
   }
+  return all;
+}
+
+int run(Options& options, Console& console) {
+  const InterruptScope interrupts;
+  for (const auto& name : options.methods) {
+    check_method(name);
+    if (options.is_together && name != "static" && name != "fwl")
+      throw UsageError(
+          error_line("--together", "--method static fwl", name, "other methods read the text on their own"));
+  }
+  EvaluationData data(options.input, console);
+  const auto all = options.is_together ? watch(data, !options.json, console) : in_turn(data, options, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
   const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())
@@ -136,6 +199,7 @@ Command perplexity_command() {
       "examples:\n"
       "  fwl perplexity --model runs/enwik8/best --tokens data/enwik8/test.tokens --method static fwl\n"
       "  fwl perplexity --model smollm2.gguf --adapter runs/books/model --text book.txt --method static fwl\n"
+      "  fwl perplexity --model smollm2.gguf --adapter runs/books/model --text book.txt --together\n"
       "  fwl perplexity --model smollm2.gguf --text wiki.test.raw --protocol llama --context 512",
       describe, run);
 }

@@ -52,9 +52,9 @@ int run(Options& options, Console& console) {
 Command train_command() {
   return make_command<Options>("train", "train a language model from scratch",
                                "examples:\n"
-                               "  fwl train --config config/enwik8-sparse-fwl.toml --out runs/enwik8-fwl\n"
-                               "  fwl train --config config/enwik8-sparse-fwl.toml --set run.seed=2 --out runs/seed-2\n"
-                               "  fwl train --config config/enwik8-sparse-fwl.toml --out runs/enwik8-fwl --resume",
+                               "  fwl train --config config/enwik8-sparse.toml --out runs/enwik8-fwl\n"
+                               "  fwl train --config config/enwik8-sparse.toml --set run.seed=2 --out runs/seed-2\n"
+                               "  fwl train --config config/enwik8-sparse.toml --out runs/enwik8-fwl --resume",
                                describe, run);
 }
 

@@ -134,7 +134,7 @@ void bind_layer(py::module_& module) {
                             const std::string& path) { return load_state(path, layer.parameters().slow); })
       .def("log_steps_from_data",
            [](const FastWeightLayer& layer, const at::Tensor& hidden) {
-             return log_steps_from_data(hidden, layer.parameters());
+             return log_steps_from_data(hidden, layer.parameters(), 1);
            })
       .def("drift", [](const FastWeightLayer& layer, const FastState& state) { return drift_dict(state, layer); });
   py::class_<LayerOptions>(module, "LayerOptions").def(py::init(&layer_options));

@@ -18,14 +18,14 @@ namespace {
 // Reads pieces one after the other and gives their losses.
 class PieceReader {
  public:
-  PieceReader(const LanguageModel& model, const TokenView& tokens, Adaptation adaptation)
+  PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)
       : model_(model),
         tokens_(tokens),
-        adaptation_(adaptation),
+        options_(options),
         device_(model.base().parameters().front().second.device()),
         session_(model.new_session()) {}
 
-  at::Tensor read(const Piece& piece) {  // -> scored tokens
+  Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) session_.base = model_.base().new_state(1);
     if (piece.resets_fast) {
       session_.fast = {};
@@ -42,17 +42,30 @@ class PieceReader {
 
  private:
   // Tokens that are only context neither count nor move the fast weights.
-  at::Tensor score(const at::Tensor& hidden, const at::Tensor& targets, int64_t unscored) {
+  Losses score(const at::Tensor& hidden, const at::Tensor& targets, int64_t unscored) {
     const auto rest = [&](const at::Tensor& tensor) { return tensor.slice(1, unscored); };
-    return model_.score(rest(hidden), rest(targets).contiguous(), session_, {adaptation_, 0, false}).adapted.flatten();
+    return model_.score(rest(hidden), rest(targets).contiguous(), session_, options_);
   }
 
   const LanguageModel& model_;
   const TokenView& tokens_;
-  Adaptation adaptation_;
+  ReadOptions options_;
   at::Device device_;
   Session session_;
 };
+
+void append(NllSeries& series, const Piece& piece, const at::Tensor& losses) {
+  const auto numbers = losses.detach().to(at::kCPU, at::kFloat).flatten().contiguous();
+  const auto* values = numbers.const_data_ptr<float>();
+  for (int64_t offset = 0; offset < numbers.numel(); ++offset) {
+    series.targets.push_back(piece.first_scored + offset);
+    series.nll.push_back(values[offset]);
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 }  // namespace
 
@@ -89,20 +102,15 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   std::optional<DynamicEvaluation> dynamic;
   if (method.is_dynamic()) dynamic.emplace(model, method.dynamic, mean_squares);
   const at::AutoGradMode mode(method.is_dynamic());
-  PieceReader reader(model, tokens, method.adapts() ? Adaptation::write : Adaptation::off);
+  PieceReader reader(model, tokens, {method.adapts() ? Adaptation::write : Adaptation::off, 0, false});
   NllSeries series;
   series.method = method.name;
   const auto start = std::chrono::steady_clock::now();
   double sum = 0;
   for (size_t index = 0; index < pieces.size(); ++index) {
-    const auto losses = reader.read(pieces[index]);
-    const auto numbers = losses.detach().to(at::kCPU, at::kFloat).contiguous();
-    const auto* values = numbers.const_data_ptr<float>();
-    for (int64_t offset = 0; offset < numbers.numel(); ++offset) {
-      series.targets.push_back(pieces[index].first_scored + offset);
-      series.nll.push_back(values[offset]);
-      sum += values[offset];
-    }
+    const auto losses = reader.read(pieces[index]).adapted;
+    append(series, pieces[index], losses);
+    sum += losses.detach().sum(at::kDouble).item<double>();
     if (dynamic) dynamic->learn(losses.mean());
     const auto done = static_cast<int64_t>(series.nll.size());
     if (progress)
@@ -110,22 +118,46 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                 fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
     throw_if_interrupted();
   }
-  series.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
   return series;
+}
+
+std::vector<NllSeries> evaluate_together(const LanguageModel& given, const TokenView& tokens,
+                                         const std::vector<Piece>& pieces, const TogetherReport& report) {
+  const at::NoGradGuard no_grad;
+  const auto model = model_for(given, {"fwl", 0, {}});
+  model.base().set_training(false);
+  PieceReader reader(model, tokens, {Adaptation::write, 0, true});
+  std::vector<NllSeries> both(2);
+  both[0].method = "static";
+  both[1].method = "fwl";
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& piece : pieces) {
+    const auto losses = reader.read(piece);
+    append(both[0], piece, losses.slow);
+    append(both[1], piece, losses.adapted);
+    report(both);
+    throw_if_interrupted();
+  }
+  for (auto& series : both) {
+    series.seconds = seconds_since(start);
+    series.peak_bytes = peak_memory_bytes();
+  }
+  return both;
 }
 
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,
                                             const std::vector<Piece>& pieces, int64_t segments,
                                             const ProgressReport& progress) {
-  PieceReader reader(model, tokens, Adaptation::off);
+  PieceReader reader(model, tokens, {Adaptation::off, 0, false});
   const auto total = std::min(segments, static_cast<int64_t>(pieces.size()));
   int64_t index = 0;
   return mean_squared_gradients(model, [&]() -> at::Tensor {
     if (index == total) return {};
     throw_if_interrupted();
     if (progress) progress({index + 1, total, "segments", {}});
-    return reader.read(pieces[static_cast<size_t>(index++)]).mean();
+    return reader.read(pieces[static_cast<size_t>(index++)]).adapted.mean();
   });
 }
 

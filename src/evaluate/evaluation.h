@@ -1,6 +1,7 @@
 // Scores a text with a language model: one method, one protocol, one series of losses.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
 NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const std::vector<Piece>& pieces,
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);
+
+// Static and with fast weights in one reading, so that both can be watched; their time is that of the one reading.
+using TogetherReport = std::function<void(const std::vector<NllSeries>& so_far)>;  // after every piece
+std::vector<NllSeries> evaluate_together(const LanguageModel& model, const TokenView& tokens,
+                                         const std::vector<Piece>& pieces, const TogetherReport& report);
 
 // For dynamic-rms: over the first `segments` pieces of training data.
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,

@@ -79,14 +79,15 @@ class FastWeightLayer {
 struct LayerShape {
   int64_t width, layer_width, output_width;  // D, H, D
   bool is_residual;
-  double decay;  // where the decays start; 0: none
+  double decay;       // where the decays start; 0: none
+  double step_scale;  // factor on the first step sizes
 };
 LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source);
 LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
                                    const at::TensorOptions& options);
 
-// Step sizes that fit the data: 3e-3 / mean |key|^2 for the matrices.   hidden: B,T,D -> 6
-at::Tensor log_steps_from_data(const at::Tensor& hidden, const LayerParameters& parameters);
+// Step sizes that fit the data: scale * 3e-3 / mean |key|^2 for the matrices.   hidden: B,T,D -> 6
+at::Tensor log_steps_from_data(const at::Tensor& hidden, const LayerParameters& parameters, double scale);
 
 Form form_from_name(const std::string& name);
 GradientPoint gradient_point_from_name(const std::string& name);

@@ -30,6 +30,8 @@ void add_fields(Fields& fields, LayerConfig& config) {
       .range(1, 1 << 20);
   fields.add("layer.segment_tokens", config.segment_tokens, "slow: decay and guard act this often; 0: never")
       .range(0, 1 << 30);
+  fields.add("layer.step_scale", config.step_scale, "factor on the step sizes that learning starts from")
+      .range(1e-6, 1e6);
   fields.add("layer.decay", config.decay, "start of the learned decay of past segments; 0: none").range(0, 0.9999);
   fields.add("layer.max_drift", config.max_drift, "bound on the update relative to the weight; 0: none").range(0, 1e6);
   fields.add("layer.kept_state_megabytes", config.kept_state_megabytes, "boundary training recomputes beyond this")
@@ -38,7 +40,8 @@ void add_fields(Fields& fields, LayerConfig& config) {
 
 LayerParameters layer_parameters(const LayerConfig& config, int64_t model_width, WeightSource& source) {
   const int64_t width = config.width > 0 ? config.width : 4 * model_width;
-  return layer_parameters({model_width, width, model_width, config.is_residual, config.decay}, source);
+  return layer_parameters({model_width, width, model_width, config.is_residual, config.decay, config.step_scale},
+                          source);
 }
 
 }  // namespace fwl

@@ -19,6 +19,7 @@ struct LayerConfig {
   std::string gradient_at = "slow";
   int64_t chunk_tokens = 128;
   int64_t segment_tokens = 0;
+  double step_scale = 1;
   double decay = 0;
   double max_drift = 0;
   int64_t kept_state_megabytes = 1024;

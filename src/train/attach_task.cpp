@@ -69,7 +69,8 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
                      at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
   auto parameters = layer_parameters(config_.layer, base_->width(), fresh);
   const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
-  parameters.log_steps = log_steps_from_data(batch_at(train_, 1, 0).hidden.slice(1, 0, sample), parameters);
+  parameters.log_steps =
+      log_steps_from_data(batch_at(train_, 1, 0).hidden.slice(1, 0, sample), parameters, config_.layer.step_scale);
   auto options = config_.layer.options();
   options.is_first_order = config_.objective.name == "fwl-first-order";
   Adapter adapter{std::make_shared<FastWeightLayer>(parameters, options), {}, config_.layer.chunk_tokens};

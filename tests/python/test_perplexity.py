@@ -86,6 +86,24 @@ def test_the_methods_score_the_same_tokens_and_are_compared_in_pairs(trained, tm
     assert methods["fwl"]["nll"] < methods["static"]["nll"]
 
 
+def test_both_in_one_reading_are_the_two_readings(trained, tmp_path):
+    path, _, tokens = trained
+    apart, together = tmp_path / "apart.nll", tmp_path / "together.nll"
+    flags = ["--tokens", tokens, "--segment", 100]
+    perplexity(path, *flags, "--method", "static", "fwl", "--save-nll", apart)
+    perplexity(path, *flags, "--together", "--save-nll", together)
+    apart, together = load_file(apart), load_file(together)
+    assert apart.keys() == together.keys()
+    for name, values in apart.items():
+        assert torch.allclose(values.double(), together[name].double(), atol=1e-5), name
+    shown = run([PROGRAM, "perplexity", "--model", path, "--together", *map(str, flags)])
+    rows = [line.split() for line in shown.stdout.splitlines() if line.endswith("%")]
+    assert [int(row[0]) for row in rows] == [*range(100, 1500, 100), 1500]
+    stretch, so_far = together["nll.fwl"][1400:].mean().item(), together["nll.fwl"].mean().item()
+    assert float(rows[-1][2]) == pytest.approx(math.exp(stretch), abs=2e-3)
+    assert float(rows[-1][6]) == pytest.approx(math.exp(so_far), abs=2e-3)
+
+
 def dynamic_loop(path, ids, segment, update):
     """Plain PyTorch: score a segment, then move every weight by its gradient."""
     model = fwl.open_model(str(path))
@@ -172,6 +190,7 @@ def test_bad_input_is_one_clear_line(trained, tmp_path):
     cases = [(["--text", empty], "", 1), (["--text", one], "at least two tokens", 1),
              (["--tokens", other], "another vocabulary", 1), ([], "neither", 2),
              (["--tokens", tokens, "--method", "magic"], "one of static", 2),
+             (["--tokens", tokens, "--together", "--method", "dynamic-sgd"], "--together", 2),
              (["--tokens", tokens, "--method", "dynamic-rms"], "--train-tokens", 1),
              (["--tokens", tokens, "--method", "test-time"], "--step", 1),
              (["--tokens", tokens, "--protocol", "llama", "--context", "5000"], "at least 5000 tokens", 1)]
