@@ -71,6 +71,7 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.valid = reader.text("valid");
   plan.test = reader.text("test");
   plan.settings = reader.list<std::string>("settings", false);
+  plan.slow_settings = reader.list<std::string>("slow_settings", false);
   plan.methods = reader.list<std::string>("methods", true);
   plan.protocol = reader.list<std::string>("protocol", false);
   plan.seeds = reader.list<int64_t>("seeds", true);
@@ -130,9 +131,12 @@ std::string run_name(const TablePlan& plan, const std::string& training, int64_t
 Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder) {
   Arguments arguments = {"train", "--config", plan.config};
   const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
+  const bool is_boundary = training == "boundary";
   for (const auto& setting : plan.settings) set(setting);
-  set("objective.name=" + (training == "boundary" ? "fwl" : training));
-  set(std::string("layer.gradient_at=") + (training == "boundary" ? "boundary" : "slow"));
+  set("objective.name=" + (is_boundary ? "fwl" : training));
+  set(std::string("layer.gradient_at=") + (is_boundary ? "boundary" : "slow"));
+  if (!is_boundary)
+    for (const auto& setting : plan.slow_settings) set(setting);
   set(fmt::format("run.seed={}", seed));
   arguments.insert(arguments.end(), {"--out", folder, "--resume"});
   return arguments;

@@ -11,10 +11,11 @@ namespace fwl {
 // are applied to the static model.
 struct TablePlan {
   std::string name, config, valid, test;
-  std::vector<std::string> settings;  // key=value, over the config
-  std::vector<std::string> methods;   // rows: static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
-  std::vector<std::string> protocol;  // flags of tune and perplexity
-  std::vector<int64_t> seeds;         // the first of them for every method, the others for the main comparison
+  std::vector<std::string> settings;           // key=value, over the config
+  std::vector<std::string> slow_settings;      // the same for all but boundary: gradients at the slow weights
+  std::vector<std::string> methods;            // static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
+  std::vector<std::string> protocol;           // flags of tune and perplexity
+  std::vector<int64_t> seeds;                  // the first of them for every method, the others for the main comparison
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 
