@@ -10,7 +10,8 @@ namespace fwl {
 
 double seconds_of(const std::function<void()>& action);
 
-double peak_memory_bytes();  // of this process since its start
+double peak_memory_bytes();  // of this process since its start, or since the last forgetting
+void forget_peak_memory();   // where the system allows it
 
 // The best of a few products of 1024 x 1024 float matrices at the present number of threads; takes about 0.2 s.
 double gemm_flops_per_second();

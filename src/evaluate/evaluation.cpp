@@ -105,6 +105,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   PieceReader reader(model, tokens, {method.adapts() ? Adaptation::write : Adaptation::off, 0, false});
   NllSeries series;
   series.method = method.name;
+  forget_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   double sum = 0;
   for (size_t index = 0; index < pieces.size(); ++index) {
@@ -132,6 +133,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
   std::vector<NllSeries> both(2);
   both[0].method = "static";
   both[1].method = "fwl";
+  forget_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   for (const auto& piece : pieces) {
     const auto losses = reader.read(piece);
