@@ -20,18 +20,16 @@ void add_flag(CLI::App& app, Field& field, FlagTexts& texts) {
   auto names = field.is_positional ? field.name : field.flag();
   if (!field.short_flag.empty()) names += ",-" + field.short_flag;
   auto& slot = texts.emplace_back(&field, std::vector<std::string>{}).second;
-  CLI::Option* option = nullptr;
   if (std::holds_alternative<bool*>(field.target)) {
-    option = app.add_flag(names, slot, field.help);
+    app.add_flag(names, slot, field.help);
   } else {
-    option = app.add_option(names, slot, field.help);
+    auto* option = app.add_option(names, slot, field.help);
     const bool is_list = std::holds_alternative<std::vector<std::string>*>(field.target);
     is_list ? option->expected(-1) : option->expected(1)->take_last();
     option->allow_extra_args(is_list);
-    option->type_name(field.type_name());
+    option->type_name(field.type_name() + (field.is_required ? " REQUIRED" : ""));
     option->default_str(field.default_text());
   }
-  if (field.is_required) option->required();
 }
 
 void apply_flags(Command& command, const FlagTexts& texts) {
@@ -50,6 +48,14 @@ void apply_settings(Command& command, const std::vector<std::string>& settings) 
     if (equals == std::string::npos) throw UsageError(error_line("--set", "key=value", "'" + setting + "'"));
     command.fields.set_text("--set", setting.substr(0, equals), setting.substr(equals + 1));
   }
+}
+
+// From whichever source: a required value may stand in the config file.
+void require_all(const Command& command) {
+  for (const auto& field : command.fields)
+    if (field.is_required && field.default_text().empty())
+      throw UsageError(fmt::format("fwl {0}: {1} is required (see fwl {0} --help)", command.name,
+                                   field.is_positional ? field.name : field.flag()));
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -93,6 +99,7 @@ int run_one(Command& command, const std::vector<std::string>& arguments, Console
   if (!config_path.empty()) command.fields.load_toml(config_path);
   apply_flags(command, texts);
   apply_settings(command, settings);
+  require_all(command);
   command.fields.check("fwl " + command.name);
   return command.run(console);
 }

@@ -2,6 +2,7 @@
 // resumed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -62,7 +63,7 @@ class Reproduction {
     std::vector<Outcome> outcomes;
     for (const auto seed : plan.seeds)
       for (const auto& method : plan.methods) {
-        const auto name = run_name(plan, method, seed);
+        const auto name = run_name(plan.name, method, seed);
         if (seed != plan.seeds.front() && !has_seeds(method)) continue;
         if (!options_.only.empty() && options_.only != plan.name && options_.only != name) continue;
         outcomes.push_back(outcome_of(plan, method, seed));
@@ -72,8 +73,9 @@ class Reproduction {
   }
 
  private:
-  std::string model_of(const TablePlan& plan, const std::string& method, int64_t seed) {
-    const auto name = run_name(plan, training_of(method), seed);
+  std::string trained_for(const TablePlan& plan, const std::string& method, int64_t seed) {
+    if (!needs_training(plan, method)) return {};
+    const auto name = run_name(plan.runs, training_of(method), seed);
     const auto folder = runs_ / name;
     if (!fs::exists(folder / "model")) printed_by(train_arguments(plan, training_of(method), seed, folder.string()));
     write_file_atomically((results_ / (name + ".jsonl")).string(),
@@ -82,12 +84,13 @@ class Reproduction {
   }
 
   Outcome outcome_of(const TablePlan& plan, const std::string& method, int64_t seed) {
-    const auto model = model_of(plan, method, seed);
-    const auto name = run_name(plan, method, seed);
+    const auto trained = trained_for(plan, method, seed);
+    const auto name = run_name(plan.name, method, seed);
     Outcome outcome{method, seed, {}, (runs_ / (name + ".nll")).string()};
     double value = 0;
-    if (is_tuned(method)) value = kept(name + ".tune.json", tune_arguments(plan, method, model))["best"].get<double>();
-    outcome.result = kept(name + ".json", test_arguments(plan, method, model, value, outcome.nll_path));
+    if (is_tuned(method))
+      value = kept(name + ".tune.json", tune_arguments(plan, method, trained))["best"].get<double>();
+    outcome.result = kept(name + ".json", test_arguments(plan, method, trained, value, outcome.nll_path));
     return outcome;
   }
 
@@ -131,8 +134,8 @@ class Reproduction {
   // The table as Markdown, and as JSON for the report.
   void write(const TablePlan& plan, const std::vector<Outcome>& all) {
     std::string text = fmt::format(
-        "## {}\n\n| method | seed | loss (nats) | bits per byte | perplexity | against static | tok/s | memory "
-        "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        "## {}\n\n| method | seed | loss (nats) | bits per byte | perplexity | against static "
+        "|\n|---|---:|---:|---:|---:|---:|\n",
         plan.name);
     nlohmann::json rows = nlohmann::json::array();
     for (const auto& outcome : all) {
@@ -141,10 +144,8 @@ class Reproduction {
       const auto change = paired ? fmt::format("{:+.1f} % ± {:.1f}", 100 * (paired->perplexity_ratio - 1),
                                                100 * (std::exp(paired->high - paired->mean) - 1))
                                  : "";
-      text += fmt::format("| {} | {} | {:.4f} | {:.4f} | {:.3f} | {} | {:.0f} | {} |\n", outcome.method, outcome.seed,
-                          outcome.nll(), summary["bits_per_byte"].get<double>(), summary["perplexity"].get<double>(),
-                          change, summary["tokens_per_second"].get<double>(),
-                          format_amount(summary["peak_bytes"].get<double>(), "bytes"));
+      text += fmt::format("| {} | {} | {:.4f} | {:.4f} | {:.3f} | {} |\n", outcome.method, outcome.seed, outcome.nll(),
+                          summary["bits_per_byte"].get<double>(), summary["perplexity"].get<double>(), change);
       rows.push_back({{"method", outcome.method}, {"seed", outcome.seed}, {"summary", summary}});
       if (paired)
         rows.back()["against_static"] = {{"nll", paired->mean},
@@ -152,7 +153,7 @@ class Reproduction {
                                          {"high", paired->high},
                                          {"perplexity_ratio", paired->perplexity_ratio}};
     }
-    text += spread(all);
+    text += spread(all) + speed(plan);
     const auto path = results_ / (plan.name + ".md");
     write_file_atomically(path.string(), text);
     write_file_atomically((results_ / (plan.name + ".json")).string(), rows.dump(1) + "\n");
@@ -172,6 +173,24 @@ class Reproduction {
       text += fmt::format("\n{}: {} seeds, {:.4f} ± {:.4f} nats (standard deviation)\n", method, values.size(), mean,
                           std::sqrt(squares / static_cast<double>(values.size() - 1)));
     }
+    return text;
+  }
+
+  // What the methods cost, in one run on the model with fast weights.
+  std::string speed(const TablePlan& plan) {
+    const auto found = std::ranges::find_first_of(plan.methods, std::vector<std::string>{"boundary", "fwl"});
+    if (found == plan.methods.end()) return {};
+    const auto trained = trained_for(plan, *found, plan.seeds.front());
+    const auto result =
+        kept(run_name(plan.name, "speed", plan.seeds.front()) + ".json", speed_arguments(plan, trained));
+    auto text =
+        fmt::format("\nCost, on the {} model:\n\n| | tok/s | time | peak memory |\n|---|---:|---:|---:|\n", *found);
+    const auto& rows = result["methods"];
+    for (const auto& row : rows)
+      text += fmt::format("| {} | {:.0f} | {:.2f}x | {} |\n", row["method"].get<std::string>(),
+                          row["tokens_per_second"].get<double>(),
+                          row["seconds"].get<double>() / rows.front()["seconds"].get<double>(),
+                          format_amount(row["peak_bytes"].get<double>(), "bytes"));
     return text;
   }
 

@@ -11,8 +11,9 @@
 namespace fwl {
 namespace {
 
-const std::vector<std::string> known_methods = {"static",    "fwl",         "boundary",   "bias-only",
-                                                "test-time", "dynamic-sgd", "dynamic-rms"};
+const std::vector<std::string> known_methods = {"base",      "static",    "fwl",         "boundary",
+                                                "bias-only", "test-time", "dynamic-sgd", "dynamic-rms"};
+constexpr int64_t speed_tokens = 100000;
 
 // Reads one [[table]]; every key must be known.
 class PlanReader {
@@ -23,6 +24,10 @@ class PlanReader {
     const auto value = node(key).value<std::string>();
     if (!value) fail(where_ + ": " + key, "a text", "something else");
     return *value;
+  }
+  std::string optional_text(const char* key) {
+    if (!table_.contains(key)) return seen(key), std::string();
+    return text(key);
   }
   int64_t number(const char* key) {
     if (!table_.contains(key)) return seen(key), 0;
@@ -68,6 +73,9 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   TablePlan plan;
   plan.name = reader.text("name");
   plan.config = reader.text("config");
+  plan.base = reader.optional_text("base");
+  plan.runs = reader.optional_text("runs");
+  if (plan.runs.empty()) plan.runs = plan.name;
   plan.valid = reader.text("valid");
   plan.test = reader.text("test");
   plan.settings = reader.list<std::string>("settings", false);
@@ -78,8 +86,8 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.tuning_tokens = reader.number("tuning_tokens");
   plan.test_tokens = reader.number("test_tokens");
   reader.expect_nothing_else();
-  if (plan.seeds.empty() || plan.methods.empty() || plan.methods.front() != "static")
-    fail(where, "seeds, and methods that begin with static", "others");
+  if (plan.seeds.empty() || std::ranges::find(plan.methods, "static") == plan.methods.end())
+    fail(where, "seeds, and methods with static among them", "others");
   for (const auto& method : plan.methods)
     if (std::ranges::find(known_methods, method) == known_methods.end())
       fail(where + ": methods", "a known method", "'" + method + "'", did_you_mean(method, known_methods));
@@ -92,6 +100,11 @@ void append_limit(Arguments& arguments, int64_t tokens) {
 
 bool is_dynamic_method(const std::string& method) {
   return method.starts_with("dynamic");
+}
+
+void append_model(Arguments& arguments, const TablePlan& plan, const std::string& trained) {
+  arguments.insert(arguments.end(), {"--model", plan.base.empty() ? trained : plan.base});
+  if (!plan.base.empty() && !trained.empty()) arguments.insert(arguments.end(), {"--adapter", trained});
 }
 
 }  // namespace
@@ -117,19 +130,23 @@ bool is_tuned(const std::string& method) {
 }
 
 bool has_seeds(const std::string& method) {
-  return !is_tuned(method) && method != "bias-only";
+  return !is_tuned(method) && method != "bias-only" && method != "base";
+}
+
+bool needs_training(const TablePlan& plan, const std::string& method) {
+  return plan.base.empty() || !(method == "base" || is_dynamic_method(method));
 }
 
 std::string training_of(const std::string& method) {
   return is_tuned(method) ? "static" : method;
 }
 
-std::string run_name(const TablePlan& plan, const std::string& training, int64_t seed) {
-  return fmt::format("{}-{}-{}", plan.name, training, seed);
+std::string run_name(const std::string& table, const std::string& method, int64_t seed) {
+  return fmt::format("{}-{}-{}", table, method, seed);
 }
 
 Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder) {
-  Arguments arguments = {"train", "--config", plan.config};
+  Arguments arguments = {plan.base.empty() ? "train" : "attach", "--config", plan.config};
   const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
   const bool is_boundary = training == "boundary";
   for (const auto& setting : plan.settings) set(setting);
@@ -142,24 +159,38 @@ Arguments train_arguments(const TablePlan& plan, const std::string& training, in
   return arguments;
 }
 
-Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& model) {
-  Arguments arguments = {"tune", "--model", model, "--tokens", plan.valid, "--method", method, "--json"};
+Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& trained) {
+  Arguments arguments = {"tune"};
+  append_model(arguments, plan, trained);
+  arguments.insert(arguments.end(), {"--tokens", plan.valid, "--method", method, "--json"});
   if (is_dynamic_method(method)) arguments.insert(arguments.end(), {"--low", "1e-4", "--high", "1"});
   arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
   append_limit(arguments, plan.tuning_tokens);
   return arguments;
 }
 
-Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& model, double value,
+Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path) {
-  const auto scored = method == "boundary" ? std::string("fwl") : method;
-  Arguments arguments = {"perplexity", "--model", model, "--tokens", plan.test, "--method", scored};
+  const std::string scored = method == "boundary" ? "fwl" : method == "base" ? "static" : method;
+  Arguments arguments = {"perplexity"};
+  append_model(arguments, plan, trained);
+  arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored});
   if (is_tuned(method))
     arguments.insert(arguments.end(),
                      {is_dynamic_method(method) ? "--dynamic.eta" : "--step", fmt::format("{:.6g}", value)});
   arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
   append_limit(arguments, plan.test_tokens);
   arguments.insert(arguments.end(), {"--json", "--save-nll", nll_path});
+  return arguments;
+}
+
+Arguments speed_arguments(const TablePlan& plan, const std::string& trained) {
+  Arguments arguments = {"perplexity"};
+  append_model(arguments, plan, trained);
+  arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", "static", "fwl", "dynamic-sgd"});
+  arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
+  append_limit(arguments, plan.test_tokens > 0 ? std::min(plan.test_tokens, speed_tokens) : speed_tokens);
+  arguments.emplace_back("--json");
   return arguments;
 }
 

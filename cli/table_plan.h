@@ -8,31 +8,38 @@
 namespace fwl {
 
 // One table: a config, trained once for every way of training and seed; methods that need no training of their own
-// are applied to the static model.
+// are applied to the static model. With a base, what is trained are adapters for it (fwl attach): "base" is a row, and
+// dynamic evaluation is that of the base.
 struct TablePlan {
   std::string name, config, valid, test;
-  std::vector<std::string> settings;           // key=value, over the config
-  std::vector<std::string> slow_settings;      // the same for all but boundary: gradients at the slow weights
-  std::vector<std::string> methods;            // static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
-  std::vector<std::string> protocol;           // flags of tune and perplexity
-  std::vector<int64_t> seeds;                  // the first of them for every method, the others for the main comparison
+  std::string runs;                        // name of the trained models, by default the table's: tables may share them
+  std::string base;                        // path of a pretrained model; empty: models are trained from scratch
+  std::vector<std::string> settings;       // key=value, over the config
+  std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
+  std::vector<std::string> methods;   // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
+  std::vector<std::string> protocol;  // flags of tune and perplexity
+  std::vector<int64_t> seeds;         // the first of them for every method, the others for the main comparison
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 
 std::vector<TablePlan> load_table_plans(const std::string& path);
 
 // Where a method's model comes from.
-bool is_tuned(const std::string& method);            // on the static model, with a value found on the validation data
-bool has_seeds(const std::string& method);           // static, fwl, boundary: the main comparison
+bool is_tuned(const std::string& method);   // on the static model, with a value found on the validation data
+bool has_seeds(const std::string& method);  // static, fwl, boundary: the main comparison
+bool needs_training(const TablePlan& plan, const std::string& method);  // false: the base alone
 std::string training_of(const std::string& method);  // "static" for those that are tuned, otherwise itself
 
 using Arguments = std::vector<std::string>;  // of `fwl`
-std::string run_name(const TablePlan& plan, const std::string& training, int64_t seed);
+std::string run_name(const std::string& table, const std::string& method, int64_t seed);
 Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder);
-Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& model);
-// `value`: the tuned step or rate, for methods that have one.
-Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& model, double value,
+// `trained`: the folder of the best model or adapter; empty: the base alone. `value`: the tuned step or rate, for
+// methods that have one.
+Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& trained);
+Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path);
+// Time and memory of static, fwl and dynamic evaluation, in one run on one model.
+Arguments speed_arguments(const TablePlan& plan, const std::string& trained);
 std::string command_text(const Arguments& arguments);  // as one would type it
 
 }  // namespace fwl

@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 import subprocess
 from pathlib import Path
 
@@ -200,17 +199,8 @@ def test_bad_input_is_one_clear_line(trained, tmp_path):
         assert message in result.stderr.splitlines()[-1]
 
 
-def test_a_base_without_layer_says_that_it_has_none(tmp_path):
-    base = tmp_path / "base"
-    base.mkdir()
-    for name in ("config.json", "model.safetensors"):
-        (base / name).write_bytes((ROOT / "tests/goldens/gpt2" / name).read_bytes())
-    size = json.loads((base / "config.json").read_text())["vocab_size"]
-    source = tmp_path / "source.txt"
-    source.write_text("\n".join(" ".join([f"w{index}"] * (size - index + 1)) for index in range(size - 1)) + "\n")
-    assert run([PROGRAM, "vocabulary", "--out", base / "words.vocab", source]).returncode == 0
-    chance, text = random.Random(1), tmp_path / "text.txt"
-    text.write_text("\n".join(" ".join(f"w{chance.randrange(9)}" for _ in range(9)) for _ in range(30)) + "\n")
+def test_a_base_without_layer_says_that_it_has_none(words_model):
+    base, text, _ = words_model
     result = run([PROGRAM, "perplexity", "--model", base, "--text", text, "--method", "fwl", "--context", "20"])
     assert result.returncode == 1 and "a model with a fast weight layer" in result.stderr
     plain = perplexity(base, "--text", text, "--context", "20", "--protocol", "windows")["methods"][0]

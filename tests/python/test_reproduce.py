@@ -54,7 +54,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert sum("fwl train" in line for line in commands) == 6  # static, fwl, boundary twice, bias-only once; one is there
     assert sum("fwl tune" in line for line in commands) == 2
     table = (tmp_path / "results/small/tiny.md").read_text()
-    assert table == made.stdout and table.count("\n| ") == 10 and "2 seeds" in table
+    assert table == made.stdout and table.count("\n| ") == 14 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())
     assert [(row["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
@@ -63,6 +63,41 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
     again = run(command)
     assert again.stdout == made.stdout and "$ fwl" not in again.stderr
+
+
+ADAPTER = """
+base = "{base}"
+text = ["{tokens}"]
+valid_text = ["{tokens}"]
+cache = "{folder}/cache"
+window_tokens = 16
+segment_tokens = 64
+[layer]
+width = 16
+chunk_tokens = 8
+[run]
+steps = 3
+"""
+
+
+def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path, words_model):
+    base, _, tokens = words_model
+    (tmp_path / "adapter.toml").write_text(ADAPTER.format(base=base, tokens=tokens, folder=tmp_path))
+    plan = PLAN.replace("tiny.toml", "adapter.toml").replace('"64"', '"16"')
+    plan = plan.replace('"bias-only", "test-time"', '"base"').replace("[0, 1]", "[0]")
+    first = f'slow_settings = ["layer.segment_tokens=64"]\nruns = "shared"\nbase = "{base}"\n'
+    plan = plan.replace("config =", first + "config =").format(folder=tmp_path, tokens=tokens)
+    (tmp_path / "small.toml").write_text(plan + plan.replace('"tiny"', '"other"'))
+    made = run([PROGRAM, "reproduce", "tables", "--scale", "small", "--plans", tmp_path, "--runs", tmp_path / "runs",
+                "--results", tmp_path / "results"])
+    assert made.returncode == 0, made.stderr
+    commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
+    assert sum("fwl attach" in line for line in commands) == 3  # static, fwl, boundary, for both tables
+    rows = json.loads((tmp_path / "results/small/other.json").read_text())
+    losses = {row["method"]: row["summary"]["nll"] for row in rows}
+    assert set(losses) == {"static", "fwl", "boundary", "base", "dynamic-sgd"}
+    assert losses["base"] != losses["static"]
+    assert not any("--adapter" in line for line in commands if "dynamic-sgd" in line and "static" not in line)
 
 
 def test_a_plan_with_mistakes_is_one_clear_line(tmp_path):
