@@ -10,6 +10,19 @@
 namespace fwl {
 namespace {
 
+AdaptiveConfig words(const ArchitectureConfig& config) {
+  AdaptiveConfig words;
+  words.vocabulary_size = config.vocabulary_size;
+  words.width = config.width;
+  words.embedding_width = config.embedding_width > 0 ? config.embedding_width : config.width;
+  words.cutoffs = config.cutoffs;
+  words.divisor = config.divisor;
+  words.is_tied = config.is_tied;
+  words.tied_projections.assign(config.cutoffs.size() + 1, config.is_tied);
+  words.tied_projections.front() = false;
+  return words;
+}
+
 SparseLocalConfig sparse_local_config(const ArchitectureConfig& config) {
   SparseLocalConfig sparse;
   sparse.vocabulary_size = config.vocabulary_size;
@@ -20,6 +33,7 @@ SparseLocalConfig sparse_local_config(const ArchitectureConfig& config) {
   sparse.block_tokens = config.block_tokens;
   sparse.dropout = config.dropout;
   sparse.is_tied = config.is_tied;
+  if (!config.cutoffs.empty()) sparse.words = words(config);
   return sparse;
 }
 
@@ -29,14 +43,7 @@ TransformerXlConfig transformer_xl_config(const ArchitectureConfig& config) {
   if (config.is_same_length && config.memory_tokens < 1)
     fail("model.memory_tokens", "at least 1 with is_same_length", std::to_string(config.memory_tokens));
   TransformerXlConfig xl;
-  xl.words.vocabulary_size = config.vocabulary_size;
-  xl.words.width = config.width;
-  xl.words.embedding_width = config.embedding_width > 0 ? config.embedding_width : config.width;
-  xl.words.cutoffs = config.cutoffs;
-  xl.words.divisor = config.divisor;
-  xl.words.is_tied = config.is_tied;
-  xl.words.tied_projections.assign(config.cutoffs.size() + 1, config.is_tied);
-  xl.words.tied_projections.front() = false;
+  xl.words = words(config);
   xl.layers = config.layers;
   xl.heads = config.heads;
   xl.head_width = config.width / config.heads;
@@ -71,10 +78,12 @@ void add_fields(Fields& fields, ArchitectureConfig& config) {
   fields.add("model.is_pre_norm", config.is_pre_norm, "transformer-xl: LayerNorm before each part, not after it");
   fields.add("model.attention_dropout", config.attention_dropout, "transformer-xl: share of attention dropped")
       .range(0, 0.99);
-  fields.add("model.embedding_width", config.embedding_width, "transformer-xl: of the most frequent words; 0: width")
+  fields
+      .add("model.embedding_width", config.embedding_width,
+           "of the most frequent words, with cutoffs or transformer-xl; 0: width")
       .range(0, 65536);
-  fields.add("model.cutoffs", config.cutoffs, "transformer-xl: where clusters of the adaptive softmax end");
-  fields.add("model.divisor", config.divisor, "transformer-xl: how much narrower each cluster's vectors are")
+  fields.add("model.cutoffs", config.cutoffs, "where clusters of the adaptive softmax end; none: one softmax");
+  fields.add("model.divisor", config.divisor, "with cutoffs: how much narrower each cluster's vectors are")
       .range(1, 64);
 }
 

@@ -18,6 +18,7 @@ void SparseLocalConfig::check(const std::string& where) const {
   if (vocabulary_size < 1 || layers < 1 || block_tokens < 1)
     fail(where, "a vocabulary, layers and blocks of at least 1",
          fmt::format("{}, {}, {}", vocabulary_size, layers, block_tokens));
+  if (words) words->check(where);
 }
 
 SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
@@ -33,7 +34,7 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   const auto norm = [&](const std::string& name) {
     return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
   };
-  embedding_ = list.tensor("embedding.weight", {config_.vocabulary_size, width}, normal);
+  add_words(list);
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", index, part); };
     Layer layer;
@@ -48,9 +49,36 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
     layers_.push_back(layer);
   }
   final_norm_ = norm("final_norm");
-  const auto weight =
-      config_.is_tied ? embedding_ : list.tensor("head.weight", {config_.vocabulary_size, width}, normal);
-  head_ = std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, zero));
+  add_head(list);
+}
+
+void SparseLocal::add_words(ParameterList& list) {
+  if (config_.words)
+    adaptive_embedding_ = AdaptiveEmbedding(*config_.words, list);
+  else
+    embedding_ = list.tensor("embedding.weight", {config_.vocabulary_size, config_.width}, Initial::normal(0.02));
+}
+
+void SparseLocal::add_head(ParameterList& list) {
+  if (config_.words) {
+    adaptive_output_ = AdaptiveOutput(*config_.words, list);
+    head_ = adaptive_output_.head(adaptive_embedding_);
+    return;
+  }
+  const auto weight = config_.is_tied
+                          ? embedding_
+                          : list.tensor("head.weight", {config_.vocabulary_size, config_.width}, Initial::normal(0.02));
+  head_ =
+      std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, Initial::constant(0)));
+}
+
+// In training the adaptive head's joined matrix belongs to the step's graph.
+std::shared_ptr<const Head> SparseLocal::head() const {
+  return config_.words && at::GradMode::is_enabled() ? adaptive_output_.head(adaptive_embedding_) : head_;
+}
+
+at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
+  return config_.words ? adaptive_embedding_(tokens) : at::embedding(embedding_, tokens);
 }
 
 void SparseLocal::set_context(const ContextOptions&) {
@@ -67,7 +95,7 @@ at::Tensor SparseLocal::dropped(const at::Tensor& x) const {
 
 at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state) const {
   const auto angles = rotary_angles(frequencies_, state.tokens_read, tokens.size(1));
-  auto x = dropped(at::embedding(embedding_, tokens));  // B,T,D
+  auto x = dropped(embedded(tokens));  // B,T,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state));

@@ -2,6 +2,9 @@
 // cost is linear in the length of the text and there is no end of the context.
 #pragma once
 
+#include <optional>
+
+#include "base/adaptive_embedding.h"
 #include "base/cached_model.h"
 #include "base/weight_source.h"
 #include "engine/pointwise.h"
@@ -14,7 +17,8 @@ struct SparseLocalConfig {
   int64_t block_tokens = 128;
   double dropout = 0;
   double rotary_base = 10000;
-  bool is_tied = true;  // the head's weight is the embedding
+  bool is_tied = true;                  // the head's weight is the embedding
+  std::optional<AdaptiveConfig> words;  // adaptive embedding and softmax; none: one table for all words
 
   void check(const std::string& where) const;
 };
@@ -27,7 +31,7 @@ class SparseLocal : public CachedModel {
   int64_t width() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   NamedTensors parameters() const override { return parameters_; }
-  std::shared_ptr<const Head> head() const override { return head_; }
+  std::shared_ptr<const Head> head() const override;
   void set_context(const ContextOptions& context) override;
   const SparseLocalConfig& config() const { return config_; }
 
@@ -43,6 +47,9 @@ class SparseLocal : public CachedModel {
     Norm attention_norm, inner_norm;
     at::Tensor query_key_value, output, up, up_bias, down, down_bias;
   };
+  void add_words(ParameterList& list);
+  void add_head(ParameterList& list);
+  at::Tensor embedded(const at::Tensor& tokens) const;
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
@@ -50,6 +57,8 @@ class SparseLocal : public CachedModel {
 
   SparseLocalConfig config_;
   at::Tensor frequencies_, embedding_;
+  AdaptiveEmbedding adaptive_embedding_;  // instead of embedding_
+  AdaptiveOutput adaptive_output_;
   std::vector<Layer> layers_;
   Norm final_norm_;
   std::shared_ptr<const Head> head_;

@@ -40,6 +40,29 @@ TEST(SparseLocal, IsMadeFromItsSizes) {
   EXPECT_EQ(state.tokens_read, 300);
 }
 
+TEST(SparseLocal, TakesTheAdaptiveSoftmax) {
+  ArchitectureConfig config;
+  config.layers = 1;
+  config.width = 16;
+  config.heads = 2;
+  config.inner_width = 32;
+  config.vocabulary_size = 50;
+  config.cutoffs = {10, 30};
+  config.divisor = 2;
+  FreshWeights weights(1);
+  const auto model = make_base(config, weights);
+  auto state = model->new_state(1);
+  const at::NoGradGuard no_grad;
+  const auto words = at::arange(50, at::kLong);
+  const auto hidden = model->read(words.unsqueeze(0), state).select(1, 49).expand({50, 16}).contiguous();
+  EXPECT_NEAR(model->head()->loss(hidden, words, {}).neg().exp().sum().item<double>(), 1, 1e-5);
+  const at::AutoGradMode with_gradients(true);
+  auto table = model->parameters().front().second;
+  table.requires_grad_();
+  model->head()->loss(hidden, words, {}).sum().backward();
+  EXPECT_GT(table.grad().abs().sum().item<double>(), 0);
+}
+
 TEST(SparseLocal, RefusesHeadsThatDoNotFit) {
   SparseLocalConfig config;
   config.vocabulary_size = 10;
