@@ -48,6 +48,18 @@ class PlanReader {
     }
     return result;
   }
+  std::map<std::string, std::vector<std::string>> lists(const char* key) {
+    std::map<std::string, std::vector<std::string>> result;
+    if (!table_.contains(key)) return seen(key), result;
+    const auto* table = node(key).as_table();
+    if (!table) fail(where_ + ": " + key, "a table of lists", "something else");
+    PlanReader reader(where_ + ": " + key, *table);
+    for (const auto& [name, value] : *table) {
+      const std::string text(name.str());
+      result[text] = reader.list<std::string>(text.c_str(), true);
+    }
+    return result;
+  }
   void expect_nothing_else() const {
     for (const auto& [key, value] : table_)
       if (std::ranges::find(seen_, key.str()) == seen_.end())
@@ -81,6 +93,7 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.settings = reader.list<std::string>("settings", false);
   plan.slow_settings = reader.list<std::string>("slow_settings", false);
   plan.methods = reader.list<std::string>("methods", true);
+  plan.variants = reader.lists("variants");
   plan.protocol = reader.list<std::string>("protocol", false);
   plan.seeds = reader.list<int64_t>("seeds", true);
   plan.tuning_tokens = reader.number("tuning_tokens");
@@ -89,7 +102,7 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   if (plan.seeds.empty() || std::ranges::find(plan.methods, "static") == plan.methods.end())
     fail(where, "seeds, and methods with static among them", "others");
   for (const auto& method : plan.methods)
-    if (std::ranges::find(known_methods, method) == known_methods.end())
+    if (!plan.variants.contains(method) && std::ranges::find(known_methods, method) == known_methods.end())
       fail(where + ": methods", "a known method", "'" + method + "'", did_you_mean(method, known_methods));
   return plan;
 }
@@ -148,12 +161,15 @@ std::string run_name(const std::string& table, const std::string& method, int64_
 Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder) {
   Arguments arguments = {plan.base.empty() ? "train" : "attach", "--config", plan.config};
   const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
-  const bool is_boundary = training == "boundary";
+  const auto variant = plan.variants.find(training);
+  const bool is_boundary = training == "boundary" || variant != plan.variants.end();
   for (const auto& setting : plan.settings) set(setting);
   set("objective.name=" + (is_boundary ? "fwl" : training));
   set(std::string("layer.gradient_at=") + (is_boundary ? "boundary" : "slow"));
   if (!is_boundary)
     for (const auto& setting : plan.slow_settings) set(setting);
+  if (variant != plan.variants.end())
+    for (const auto& setting : variant->second) set(setting);
   set(fmt::format("run.seed={}", seed));
   arguments.insert(arguments.end(), {"--out", folder, "--resume"});
   return arguments;
@@ -171,7 +187,8 @@ Arguments tune_arguments(const TablePlan& plan, const std::string& method, const
 
 Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path) {
-  const std::string scored = method == "boundary" ? "fwl" : method == "base" ? "static" : method;
+  const bool is_adapted = method == "boundary" || plan.variants.contains(method);
+  const std::string scored = is_adapted ? "fwl" : method == "base" ? "static" : method;
   Arguments arguments = {"perplexity"};
   append_model(arguments, plan, trained);
   arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ struct TablePlan {
   std::string base;                        // path of a pretrained model; empty: models are trained from scratch
   std::vector<std::string> settings;       // key=value, over the config
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
-  std::vector<std::string> methods;   // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
-  std::vector<std::string> protocol;  // flags of tune and perplexity
-  std::vector<int64_t> seeds;         // the first of them for every method, the others for the main comparison
+  std::vector<std::string> methods;  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
+  std::map<std::string, std::vector<std::string>> variants;  // more methods: boundary with these settings over it
+  std::vector<std::string> protocol;                         // flags of tune and perplexity
+  std::vector<int64_t> seeds;                  // the first of them for every method, the others for the main comparison
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 

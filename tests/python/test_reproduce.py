@@ -28,7 +28,8 @@ name = "tiny"
 config = "{folder}/tiny.toml"
 settings = ["optimizer.lr=1e-2"]
 seeds = [0, 1]
-methods = ["static", "fwl", "boundary", "bias-only", "test-time", "dynamic-sgd"]
+methods = ["static", "fwl", "boundary", "short", "bias-only", "test-time", "dynamic-sgd"]
+variants = {{ short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"] }}
 valid = "{tokens}"
 test = "{tokens}"
 tuning_tokens = 200
@@ -51,16 +52,18 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     made = run(command)
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
-    assert sum("fwl train" in line for line in commands) == 6  # static, fwl, boundary twice, bias-only once; one is there
+    assert sum("fwl train" in line for line in commands) == 8  # static, fwl, boundary, short twice, bias-only once; one is there
     assert sum("fwl tune" in line for line in commands) == 2
     table = (tmp_path / "results/small/tiny.md").read_text()
-    assert table == made.stdout and table.count("\n| ") == 14 and "2 seeds" in table
+    assert table == made.stdout and table.count("\n| ") == 16 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())
     assert [(row["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
     assert kept["command"] in "\n".join(commands) and kept["result"]["methods"][0]["method"] == "test-time"
     first = json.loads((tmp_path / "results/small/tiny-boundary-1.jsonl").read_text().splitlines()[0])
     assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
+    short = json.loads((tmp_path / "results/small/tiny-short-0.jsonl").read_text().splitlines()[0])["config"]
+    assert short["layer"]["chunk_tokens"] == 8 and short["objective"]["name"] == "fwl-first-order"
     again = run(command)
     assert again.stdout == made.stdout and "$ fwl" not in again.stderr
 
@@ -92,17 +95,18 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
                 "--results", tmp_path / "results"])
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
-    assert sum("fwl attach" in line for line in commands) == 3  # static, fwl, boundary, for both tables
+    assert sum("fwl attach" in line for line in commands) == 4  # static, fwl, boundary, short, for both tables
     rows = json.loads((tmp_path / "results/small/other.json").read_text())
     losses = {row["method"]: row["summary"]["nll"] for row in rows}
-    assert set(losses) == {"static", "fwl", "boundary", "base", "dynamic-sgd"}
+    assert set(losses) == {"static", "fwl", "boundary", "short", "base", "dynamic-sgd"}
     assert losses["base"] != losses["static"]
     assert not any("--adapter" in line for line in commands if "dynamic-sgd" in line and "static" not in line)
 
 
 def test_a_plan_with_mistakes_is_one_clear_line(tmp_path):
+    good = PLAN.format(folder=tmp_path, tokens="text.tokens")
     for text, message in [("x = 1", "[[table]]"), ("[[table]", "TOML"), ("[[table]]\nname = 1", "name"),
-                          (PLAN.replace('"boundary"', '"bounday"'), "boundary"), (PLAN + "\nsteps = 3", "steps")]:
+                          (good.replace('"boundary"', '"bounday"'), "boundary"), (good + "\nsteps = 3", "steps")]:
         (tmp_path / "here.toml").write_text(text)
         result = run([PROGRAM, "reproduce", "tables", "--plans", tmp_path, "--runs", tmp_path, "--results", tmp_path])
         assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
