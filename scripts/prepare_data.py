@@ -6,6 +6,7 @@ Writes data/<name>/{train,valid,test}.tokens, and words.vocab for the word-level
 
 adapter: excerpts of books and of Wikipedia in turn, in SmolLM2's vocabulary; --source holds books/{train,valid,test}/*.txt,
 wikitext-2/wiki.train.tokens and wikitext-103/wiki.{valid,test}.tokens. Tests: books-test.tokens, wikipedia-test.tokens.
+smollm2.gguf there is a link to the model.
 """
 
 import argparse
@@ -76,7 +77,9 @@ def prepare_adapter(folder, source):
     missing += [f"{source}/books/{split}/*.txt" for split in SPLITS if not books[split]]
     if missing:
         sys.exit(f"{missing[0]}: expected text, got nothing; see scripts/prepare_data.py --help")
-    model = fwl("get", "smollm2")
+    model = folder / "smollm2.gguf"
+    model.unlink(missing_ok=True)
+    model.symlink_to(fwl("get", "smollm2"))
 
     def write(name, documents):
         parts = folder / name
