@@ -39,18 +39,19 @@ void AdaptiveConfig::check(const std::string& where) const {
 AdaptiveEmbedding::AdaptiveEmbedding(const AdaptiveConfig& config, ParameterList& list) : config_(config) {
   const auto table_name = [](int64_t index) { return fmt::format("transformer.word_emb.emb_layers.{}.weight", index); };
   const auto projection_name = [](int64_t index) { return fmt::format("transformer.word_emb.emb_projs.{}", index); };
-  const auto normal = Initial::normal(0.02), narrow = Initial::normal(0.01);
+  const auto projected = Initial::fan_in(config.width);  // as what comes back through it for the softmax
   if (config.divisor == 1) {
-    tables_ = {list.tensor(table_name(0), {config.vocabulary_size, config.embedding_width}, normal)};
+    tables_ = {list.tensor(table_name(0), {config.vocabulary_size, config.embedding_width},
+                           Initial::fan_in(config.embedding_width))};
     projections_ = {config.embedding_width == config.width
                         ? at::Tensor()
-                        : list.tensor(projection_name(0), {config.width, config.embedding_width}, narrow)};
+                        : list.tensor(projection_name(0), {config.width, config.embedding_width}, projected)};
     return;
   }
   for (int64_t cluster = 0; cluster < config.clusters(); ++cluster) {
     const int64_t width = config.cluster_width(cluster);
-    tables_.push_back(list.tensor(table_name(cluster), {config.words(cluster), width}, normal));
-    projections_.push_back(list.tensor(projection_name(cluster), {config.width, width}, narrow));
+    tables_.push_back(list.tensor(table_name(cluster), {config.words(cluster), width}, Initial::fan_in(width)));
+    projections_.push_back(list.tensor(projection_name(cluster), {config.width, width}, projected));
   }
 }
 
@@ -73,7 +74,7 @@ at::Tensor AdaptiveEmbedding::operator()(const at::Tensor& tokens) const {
 }
 
 AdaptiveOutput::AdaptiveOutput(const AdaptiveConfig& config, ParameterList& list) : config_(config) {
-  const auto normal = Initial::normal(0.02), narrow = Initial::normal(0.01), zero = Initial::constant(0);
+  const auto zero = Initial::constant(0);
   const int64_t clusters = config.clusters();
   if (clusters > 1) {
     cluster_weight_ = list.tensor("crit.cluster_weight", {clusters - 1, config.embedding_width}, zero);
@@ -85,12 +86,14 @@ AdaptiveOutput::AdaptiveOutput(const AdaptiveConfig& config, ParameterList& list
                   words = is_one_table ? config.vocabulary_size : config.words(cluster);
     if (!is_one_table || cluster == 0) {
       const auto name = fmt::format("crit.out_layers.{}", cluster);
-      weights_.push_back(config.is_tied ? at::Tensor() : list.tensor(name + ".weight", {words, width}, normal));
+      weights_.push_back(config.is_tied ? at::Tensor()
+                                        : list.tensor(name + ".weight", {words, width}, Initial::fan_in(width)));
       biases_.push_back(list.tensor(name + ".bias", {words}, zero));
     }
     const bool has_own = !config.has_tied_projection(cluster) && !(is_one_table && width == config.width);
-    projections_.push_back(
-        has_own ? list.tensor(fmt::format("crit.out_projs.{}", cluster), {config.width, width}, narrow) : at::Tensor());
+    projections_.push_back(has_own ? list.tensor(fmt::format("crit.out_projs.{}", cluster), {config.width, width},
+                                                 Initial::fan_in(config.width))
+                                   : at::Tensor());
   }
 }
 

@@ -29,8 +29,7 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(head_width));
   ParameterList list(source, parameters_);
   const auto one = Initial::constant(1), zero = Initial::constant(0);
-  const auto normal = Initial::normal(0.02);
-  const auto output = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config_.layers)));
+  const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
   const auto norm = [&](const std::string& name) {
     return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
   };
@@ -39,12 +38,13 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
     const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", index, part); };
     Layer layer;
     layer.attention_norm = norm(name("attention_norm"));
-    layer.query_key_value = list.tensor(name("query_key_value.weight"), {3 * width, width}, normal);
-    layer.output = list.tensor(name("output.weight"), {width, width}, output);
+    layer.query_key_value = list.tensor(name("query_key_value.weight"), {3 * width, width}, Initial::fan_in(width));
+    layer.output = list.tensor(name("output.weight"), {width, width}, Initial::fan_in(width, share));
     layer.inner_norm = norm(name("inner_norm"));
-    layer.up = list.tensor(name("up.weight"), {config_.inner_width, width}, normal);
+    layer.up = list.tensor(name("up.weight"), {config_.inner_width, width}, Initial::fan_in(width));
     layer.up_bias = list.tensor(name("up.bias"), {config_.inner_width}, zero);
-    layer.down = list.tensor(name("down.weight"), {width, config_.inner_width}, output);
+    layer.down =
+        list.tensor(name("down.weight"), {width, config_.inner_width}, Initial::fan_in(config_.inner_width, share));
     layer.down_bias = list.tensor(name("down.bias"), {width}, zero);
     layers_.push_back(layer);
   }
@@ -56,7 +56,8 @@ void SparseLocal::add_words(ParameterList& list) {
   if (config_.words)
     adaptive_embedding_ = AdaptiveEmbedding(*config_.words, list);
   else
-    embedding_ = list.tensor("embedding.weight", {config_.vocabulary_size, config_.width}, Initial::normal(0.02));
+    embedding_ =
+        list.tensor("embedding.weight", {config_.vocabulary_size, config_.width}, Initial::fan_in(config_.width));
 }
 
 void SparseLocal::add_head(ParameterList& list) {
@@ -65,9 +66,9 @@ void SparseLocal::add_head(ParameterList& list) {
     head_ = adaptive_output_.head(adaptive_embedding_);
     return;
   }
-  const auto weight = config_.is_tied
-                          ? embedding_
-                          : list.tensor("head.weight", {config_.vocabulary_size, config_.width}, Initial::normal(0.02));
+  const auto weight = config_.is_tied ? embedding_
+                                      : list.tensor("head.weight", {config_.vocabulary_size, config_.width},
+                                                    Initial::fan_in(config_.width));
   head_ =
       std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, Initial::constant(0)));
 }
@@ -78,7 +79,8 @@ std::shared_ptr<const Head> SparseLocal::head() const {
 }
 
 at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
-  return config_.words ? adaptive_embedding_(tokens) : at::embedding(embedding_, tokens);
+  return config_.words ? adaptive_embedding_(tokens)
+                       : at::embedding(embedding_, tokens) * std::sqrt(static_cast<double>(config_.width));
 }
 
 void SparseLocal::set_context(const ContextOptions&) {

@@ -2,9 +2,15 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <cmath>
+
 #include "engine/torch.h"
 
 namespace fwl {
+
+Initial Initial::fan_in(int64_t inputs, double share) {
+  return normal(std::sqrt(share / static_cast<double>(inputs)));
+}
 
 FreshWeights::FreshWeights(uint64_t seed, const at::TensorOptions& options)
     : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), options_(options) {}

@@ -19,6 +19,8 @@ struct Initial {
 
   static Initial constant(double value) { return {value, 0, {}}; }
   static Initial normal(double deviation) { return {0, deviation, {}}; }
+  // A map of so many inputs that keeps their scale; a `share` of their variance.
+  static Initial fan_in(int64_t inputs, double share = 1);
   static Initial vector(std::vector<double> values) { return {0, 0, std::move(values)}; }
 };
 

@@ -27,12 +27,11 @@ LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source) 
   if (width <= 0 || layer_width <= 0 || output_width <= 0)
     fail("FastWeightLayer", "widths > 0", c10::str(width, ", ", layer_width, ", ", output_width));
   const auto zero = Initial::constant(0);
-  const auto fan_in = [](int64_t inputs) { return Initial::normal(1 / std::sqrt(static_cast<double>(inputs))); };
   LayerParameters parameters;
   auto& slow = parameters.slow;
-  slow.U = source.tensor("fast.U", {width, layer_width}, fan_in(width));
+  slow.U = source.tensor("fast.U", {width, layer_width}, Initial::fan_in(width));
   slow.a = source.tensor("fast.a", {layer_width}, zero);
-  slow.W = source.tensor("fast.W", {layer_width, output_width}, is_residual ? zero : fan_in(layer_width));
+  slow.W = source.tensor("fast.W", {layer_width, output_width}, is_residual ? zero : Initial::fan_in(layer_width));
   slow.b = source.tensor("fast.b", {output_width}, zero);
   slow.gain = source.tensor("fast.gain", {output_width}, Initial::constant(1));
   slow.shift = source.tensor("fast.shift", {output_width}, zero);

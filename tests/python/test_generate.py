@@ -127,7 +127,7 @@ def test_flags_of_generate(trained):
     assert stopped["finish_reason"] == "stop"
     assert stopped["text"] == samples[0]["text"][:samples[0]["text"].index(stop)]
     piped = subprocess.run([PROGRAM, "generate", "--model", model, "--prompt", "-", "-n", "20", "--seed", "7", "--stats",
-                            "--show-prompt"], input="The ", capture_output=True, text=True)
+                            "--show-prompt"], input="The ", capture_output=True, text=True, errors="replace")
     assert piped.stdout == "The " + samples[0]["text"] + "\n" and "tok/s" in piped.stderr
     empty = generate(model, "-n", 5)
     assert empty.returncode == 1 and "a text to go on from" in empty.stderr
@@ -210,7 +210,7 @@ def chat(model, tmp_path, lines, *flags):
     (tmp_path / "template").write_text(TEMPLATE)
     result = subprocess.run([PROGRAM, "chat", "--model", model, "--template", tmp_path / "template", "-n", "20",
                              "--threads", "1", *map(str, flags)], input="\n".join(lines) + "\n", capture_output=True,
-                            text=True, timeout=60)
+                            text=True, errors="replace", timeout=60)
     assert result.returncode == 0, result.stderr
     return result.stdout, result.stderr
 

@@ -33,7 +33,7 @@ def train(tokens, out, *flags):
 
 
 def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, **options)
 
 
 def test_kill_at_twenty_random_moments_changes_nothing(tokens, tmp_path):
