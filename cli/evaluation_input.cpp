@@ -100,6 +100,20 @@ std::vector<Piece> EvaluationData::pieces(const MethodOptions& method) const {
   return all;
 }
 
+void EvaluationData::warn_of_length(const std::vector<Piece>& pieces, Console& console) const {
+  int64_t longest = 0, carried = 0;
+  for (const auto& piece : pieces) {
+    carried = (piece.resets_fast ? 0 : carried) + piece.scored();
+    longest = std::max(longest, carried);
+  }
+  const int64_t safe = opened_.safe_tokens;
+  if (safe > 0 && longest > safe)
+    console.note(
+        fmt::format("warning: the fast weights were trained on texts of {0} tokens and have no decay; over {1} they "
+                    "may diverge (--protocol windows --context {0}, or train with layer.decay)",
+                    safe, longest));
+}
+
 const std::vector<at::Tensor>& EvaluationData::statistics(const MethodOptions& method, Console& console) {
   if (!method.dynamic.is_rms || !statistics_.empty()) return statistics_;
   if (input_.train_tokens.empty())

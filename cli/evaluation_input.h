@@ -35,6 +35,8 @@ class EvaluationData {
   const std::string& identity() const { return opened_.identity; }
   const TokenFile& tokens() const { return *tokens_; }
   std::vector<Piece> pieces(const MethodOptions& method) const;
+  // Tells when the fast weights will be carried further than they were trained for.
+  void warn_of_length(const std::vector<Piece>& pieces, Console& console) const;
   // For dynamic-rms: from the training data, once.
   const std::vector<at::Tensor>& statistics(const MethodOptions& method, Console& console);
 

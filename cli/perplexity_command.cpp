@@ -151,6 +151,7 @@ nlohmann::json to_json(const Options& options, const std::string& identity, cons
 
 std::vector<NllSeries> watch(const EvaluationData& data, bool is_shown, Console& console) {
   const auto pieces = data.pieces({"fwl", 0, {}});
+  data.warn_of_length(pieces, console);
   int64_t total = 0;
   for (const auto& piece : pieces) total += piece.scored();
   SideBySide rows(console, total, is_shown);
@@ -164,7 +165,9 @@ std::vector<NllSeries> in_turn(EvaluationData& data, const Options& options, Con
     MethodOptions method{name, options.step, options.input.dynamic};
     method.dynamic.is_rms = name == "dynamic-rms";
     if (!options.json) console.out() << name << '\n';
-    all.push_back(evaluate(data.model(), data.tokens(), data.pieces(method), method, data.statistics(method, console),
+    const auto pieces = data.pieces(method);
+    if (name == "fwl") data.warn_of_length(pieces, console);
+    all.push_back(evaluate(data.model(), data.tokens(), pieces, method, data.statistics(method, console),
                            running_estimate(console, name, !options.json)));
   }
   return all;

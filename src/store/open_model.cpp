@@ -13,7 +13,11 @@ OpenedModel open_trained(const std::string& path, const ProgressReport& progress
   OpenedModel opened;
   opened.model = open_trained_model(folder);
   opened.identity = model_hash(path, progress);
-  opened.objective = read_description(*folder).objective;
+  const auto description = read_description(*folder);
+  opened.objective = description.objective;
+  const auto& layer = description.layer;
+  if (layer.gradient_at == "slow" && layer.decay == 0 && layer.max_drift == 0)
+    opened.safe_tokens = description.trained_tokens;
   return opened;
 }
 

@@ -14,7 +14,9 @@ struct OpenedModel {
   std::shared_ptr<LanguageModel> model;
   std::string identity;       // names model and adapter by their hashes, for sessions
   int64_t window_tokens = 0;  // the base's context as the adapter was trained with it; 0: not known
-  std::string objective;      // what a model trained here, or the adapter, was trained on; empty: a plain base
+  // The longest text that the fast weights are known to bear; 0: any, because they decay or correct themselves.
+  int64_t safe_tokens = 0;
+  std::string objective;  // what a model trained here, or the adapter, was trained on; empty: a plain base
 };
 
 // `adapter` may be empty.

@@ -47,6 +47,8 @@ void add_fields(Fields& fields, ModelDescription& description) {
   add_fields(fields, description.layer);
   fields.add("objective", description.objective, "what the model was trained on")
       .choices({"static", "fwl", "fwl-first-order", "bias-only"});
+  fields.add("trained_tokens", description.trained_tokens, "length of the texts it was trained on; 0: carried on")
+      .range(0, 1e15);
   fields.add("tokenizer.file", description.tokenizer, "bytes, or the vocabulary's file in this folder");
   fields.add("tokenizer.hash", description.tokenizer_hash, "SHA-256 of what the ids depend on");
 }

@@ -70,6 +70,7 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
   description_.architecture.vocabulary_size = train_->vocabulary_size();
   description_.layer = config_.layer;
   description_.objective = config_.objective.name;
+  if (!data.is_in_lanes()) description_.trained_tokens = data.segment_tokens;
   describe_tokenizer(data, *train_, description_);
   if (config_.objective.name.starts_with("fwl") && !config_.layer.is_present)
     fail("objective.name", "static or bias-only without a layer", config_.objective.name);

@@ -103,6 +103,16 @@ def test_both_in_one_reading_are_the_two_readings(trained, tmp_path):
     assert float(rows[-1][6]) == pytest.approx(math.exp(so_far), abs=2e-3)
 
 
+def test_a_text_longer_than_the_training_is_warned_of_where_nothing_decays(trained, tmp_path):
+    _, _, tokens = trained
+    result = run([PROGRAM, "train", "--data.train", tokens, "--out", tmp_path / "run", *TINY, "--run.steps", "1"])
+    assert result.returncode == 0, result.stderr
+    command = [PROGRAM, "perplexity", "--model", tmp_path / "run/model", "--tokens", tokens, "--method", "fwl"]
+    assert "may diverge" in run(command).stderr
+    assert "may diverge" not in run([*command, "--protocol", "windows", "--context", "16"]).stderr
+    assert "may diverge" not in run([PROGRAM, "perplexity", "--model", trained[0], *command[4:]]).stderr
+
+
 def dynamic_loop(path, ids, segment, update):
     """Plain PyTorch: score a segment, then move every weight by its gradient."""
     model = fwl.open_model(str(path))
