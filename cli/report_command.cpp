@@ -3,13 +3,14 @@
 
 #include "cli/commands.h"
 #include "files/atomic_file.h"
+#include "support/error.h"
 
 namespace fwl {
 namespace {
 
 struct Options {
   ReportOptions report;
-  std::string out;
+  std::string out, picture;
 };
 
 void describe(Fields& fields, Options& options) {
@@ -20,6 +21,7 @@ void describe(Fields& fields, Options& options) {
       .positional()
       .required();
   fields.add("out", options.out, "the HTML file to write").required();
+  fields.add("picture", options.picture, "an SVG file for the charts of where it helps");
   fields.add("title", report.title, "its heading");
   fields.add("before", report.before, "the gain is that of --after over this: FILE:METHOD of --save-nll");
   fields.add("after", report.after, "by default the first and the last method of the first losses are compared");
@@ -32,7 +34,11 @@ void describe(Fields& fields, Options& options) {
 }
 
 int run(Options& options, Console& console) {
-  write_file_atomically(options.out, report_page(options.report));
+  const auto report = make_report(options.report);
+  if (!options.picture.empty() && report.picture.empty())
+    fail("--picture", "losses of two methods (fwl perplexity --save-nll)", "none", "there is nothing to compare");
+  write_file_atomically(options.out, report.page);
+  if (!options.picture.empty()) write_file_atomically(options.picture, report.picture);
   console.out() << options.out << '\n';
   return 0;
 }

@@ -158,6 +158,30 @@ class Reproduction {
     write_file_atomically(path.string(), text);
     write_file_atomically((results_ / (plan.name + ".json")).string(), rows.dump(1) + "\n");
     console_.out() << text << std::flush;
+    report(plan, all);
+  }
+
+  // The method with fast weights that is shown beside static: gradients at the boundary where they are in the table.
+  static std::string shown_method(const TablePlan& plan) {
+    for (const char* method : {"boundary", "fwl"})
+      if (std::ranges::find(plan.methods, method) != plan.methods.end()) return method;
+    return {};
+  }
+
+  void report(const TablePlan& plan, const std::vector<Outcome>& all) {
+    std::vector<std::string> inputs;
+    std::string before, after;
+    for (const auto& outcome : all) {
+      if (outcome.seed != plan.seeds.front() || !fs::exists(outcome.nll_path)) continue;
+      const auto folder = runs_ / run_name(plan.runs, outcome.method, outcome.seed);
+      if (fs::exists(folder / "record.jsonl")) inputs.push_back(folder.string());
+      inputs.push_back(outcome.nll_path);
+      if (outcome.method == "static") before = outcome.nll_path + ":static";
+      if (outcome.method == shown_method(plan)) after = outcome.nll_path + ":fwl";
+    }
+    if (before.empty() || after.empty()) return;
+    const auto path = [&](const char* extension) { return (results_ / (plan.name + extension)).string(); };
+    printed_by(report_arguments(plan, inputs, before, after, path(".html"), path(".svg")));
   }
 
   // Mean and standard deviation over the seeds, where there are several.
@@ -178,13 +202,13 @@ class Reproduction {
 
   // What the methods cost, in one run on the model with fast weights.
   std::string speed(const TablePlan& plan) {
-    const auto found = std::ranges::find_first_of(plan.methods, std::vector<std::string>{"boundary", "fwl"});
-    if (found == plan.methods.end()) return {};
-    const auto trained = trained_for(plan, *found, plan.seeds.front());
+    const auto method = shown_method(plan);
+    if (method.empty()) return {};
+    const auto trained = trained_for(plan, method, plan.seeds.front());
     const auto result =
         kept(run_name(plan.name, "speed", plan.seeds.front()) + ".json", speed_arguments(plan, trained));
     auto text =
-        fmt::format("\nCost, on the {} model:\n\n| | tok/s | time | peak memory |\n|---|---:|---:|---:|\n", *found);
+        fmt::format("\nCost, on the {} model:\n\n| | tok/s | time | peak memory |\n|---|---:|---:|---:|\n", method);
     const auto& rows = result["methods"];
     for (const auto& row : rows)
       text += fmt::format("| {} | {:.0f} | {:.2f}x | {} |\n", row["method"].get<std::string>(),

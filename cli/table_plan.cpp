@@ -90,6 +90,8 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   if (plan.runs.empty()) plan.runs = plan.name;
   plan.valid = reader.text("valid");
   plan.test = reader.text("test");
+  plan.train = reader.optional_text("train");
+  plan.tokenizer = reader.optional_text("tokenizer");
   plan.settings = reader.list<std::string>("settings", false);
   plan.slow_settings = reader.list<std::string>("slow_settings", false);
   plan.methods = reader.list<std::string>("methods", true);
@@ -198,6 +200,18 @@ Arguments test_arguments(const TablePlan& plan, const std::string& method, const
   arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
   append_limit(arguments, plan.test_tokens);
   arguments.insert(arguments.end(), {"--json", "--save-nll", nll_path});
+  return arguments;
+}
+
+Arguments report_arguments(const TablePlan& plan, const std::vector<std::string>& inputs, const std::string& before,
+                           const std::string& after, const std::string& page, const std::string& picture) {
+  Arguments arguments = {"report"};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  arguments.insert(arguments.end(), {"--before", before, "--after", after, "--title", plan.name});
+  if (!plan.train.empty()) arguments.insert(arguments.end(), {"--train-tokens", plan.train});
+  if (!plan.tokenizer.empty())
+    arguments.insert(arguments.end(), {"--tokens", plan.test, "--tokenizer", plan.tokenizer});
+  arguments.insert(arguments.end(), {"--out", page, "--picture", picture});
   return arguments;
 }
 

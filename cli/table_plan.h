@@ -13,6 +13,7 @@ namespace fwl {
 // dynamic evaluation is that of the base.
 struct TablePlan {
   std::string name, config, valid, test;
+  std::string train, tokenizer;            // training tokens and vocabulary, for the report; empty: it shows less
   std::string runs;                        // name of the trained models, by default the table's: tables may share them
   std::string base;                        // path of a pretrained model; empty: models are trained from scratch
   std::vector<std::string> settings;       // key=value, over the config
@@ -40,6 +41,9 @@ Arguments train_arguments(const TablePlan& plan, const std::string& training, in
 Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& trained);
 Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path);
+// The page and the picture of a table: its runs, and the losses of static and of the best method.
+Arguments report_arguments(const TablePlan& plan, const std::vector<std::string>& inputs, const std::string& before,
+                           const std::string& after, const std::string& page, const std::string& picture);
 // Time and memory of static, fwl and dynamic evaluation, in one run on one model.
 Arguments speed_arguments(const TablePlan& plan, const std::string& trained);
 std::string command_text(const Arguments& arguments);  // as one would type it

@@ -110,6 +110,16 @@ std::string doubling_name(int64_t group) {
   return low == high ? std::to_string(low) : fmt::format("{}-{}", low, high);
 }
 
+// A token that nothing predicts, the first of a document or window, is not among the targets.
+std::vector<int64_t> stretches_of(const std::vector<int64_t>& targets, const std::vector<int64_t>& documents) {
+  std::vector<int64_t> stretches(targets.size(), 0);
+  for (size_t index = 1; index < targets.size(); ++index) {
+    const bool goes_on = targets[index] == targets[index - 1] + 1 && documents[index] == documents[index - 1];
+    stretches[index] = stretches[index - 1] + (goes_on ? 0 : 1);
+  }
+  return stretches;
+}
+
 }  // namespace
 
 NllPair load_pair(const std::string& before_path, const std::string& after_path) {
@@ -117,22 +127,17 @@ NllPair load_pair(const std::string& before_path, const std::string& after_path)
   if (before.data != after.data || before.targets != after.targets)
     fail(after_path, fmt::format("losses of the same tokens as {}", before_path), "of others",
          "another text or another protocol");
-  return {std::move(before.targets),
-          std::move(before.ids),
-          std::move(before.documents),
-          std::move(before.nll),
-          std::move(after.nll),
-          before.name,
-          after.name,
-          before.data};
+  auto stretches = stretches_of(before.targets, before.documents);
+  return {std::move(before.targets), std::move(before.ids), std::move(stretches), std::move(before.nll),
+          std::move(after.nll),      before.name,           after.name,           before.data};
 }
 
 std::vector<GainGroup> gain_by_position(const NllPair& pair) {
-  std::unordered_map<int64_t, int64_t> first_of;  // document: its first target
+  std::unordered_map<int64_t, int64_t> first_of;  // stretch: its first target
   for (size_t index = 0; index < pair.ids.size(); ++index)
-    first_of.try_emplace(pair.documents[index], pair.targets[index]);
+    first_of.try_emplace(pair.stretches[index], pair.targets[index]);
   const auto group_of = [&](size_t index) {
-    const int64_t position = pair.targets[index] - first_of[pair.documents[index]];
+    const int64_t position = pair.targets[index] - first_of[pair.stretches[index]];
     return std::max<int64_t>(6, doublings(position));  // the first 64 positions together
   };
   const auto name_of = [](int64_t group) { return group == 6 ? std::string("0-63") : doubling_name(group); };
@@ -142,10 +147,10 @@ std::vector<GainGroup> gain_by_position(const NllPair& pair) {
 std::vector<GainGroup> gain_by_repetition(const NllPair& pair) {
   std::unordered_map<int64_t, int64_t> seen;
   std::vector<int64_t> times(pair.ids.size());
-  int64_t document = -1;
+  int64_t stretch = -1;
   for (size_t index = 0; index < pair.ids.size(); ++index) {
-    if (pair.documents[index] != document) seen.clear();
-    document = pair.documents[index];
+    if (pair.stretches[index] != stretch) seen.clear();
+    stretch = pair.stretches[index];
     times[index] = seen[pair.ids[index]]++;
   }
   return group_by(

@@ -11,7 +11,8 @@ namespace fwl {
 
 // Two methods' losses of the same tokens.
 struct NllPair {
-  std::vector<int64_t> targets, ids, documents;
+  std::vector<int64_t> targets, ids;
+  std::vector<int64_t> stretches;  // which tokens were read in one go: a document, or a window of one
   std::vector<float> before, after;
   std::string before_name, after_name, data_hash;
 };
@@ -26,8 +27,8 @@ struct GainGroup {
   double before = 0, after = 0, gain = 0, standard_error = 0;
 };
 
-std::vector<GainGroup> gain_by_position(const NllPair& pair);    // in the document, in doubling steps
-std::vector<GainGroup> gain_by_repetition(const NllPair& pair);  // how often the token occurred before in the document
+std::vector<GainGroup> gain_by_position(const NllPair& pair);    // in the stretch, in doubling steps
+std::vector<GainGroup> gain_by_repetition(const NllPair& pair);  // how often the token occurred before in the stretch
 // `counts`: how often each id occurs in the training data.
 std::vector<GainGroup> gain_by_frequency(const NllPair& pair, const std::vector<int64_t>& counts);
 std::vector<int64_t> count_ids(const std::string& token_path);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "report/axis.h"
+#include "report/page_style.h"
 #include "report/sections.h"
 #include "report/svg_chart.h"
 
@@ -30,8 +31,7 @@ std::string short_group_name(const std::string& name) {
   return bound(std::string_view(name).substr(0, dash)) + "–" + bound(std::string_view(name).substr(dash + 1));
 }
 
-std::string gain_figure(const std::vector<GainGroup>& groups, const std::string& x_label, const NllPair& pair,
-                        const std::string& caption) {
+std::string gain_chart(const std::vector<GainGroup>& groups, const std::string& x_label, const NllPair& pair) {
   BarChart chart{"gain by " + x_label, x_label, "gain (nats per token)", {}};
   for (const auto& group : groups)
     chart.bars.push_back(
@@ -39,7 +39,24 @@ std::string gain_figure(const std::vector<GainGroup>& groups, const std::string&
          fmt::format("{}: {} {:.4f}, {} {:.4f}, gain {:+.4f} ± {:.4f}, {} tokens", group.name, pair.before_name,
                      group.before, pair.after_name, group.after, group.gain, group.standard_error, group.tokens),
          group.gain, group.standard_error});
-  return "<figure>\n" + draw(chart) + caption + "</figure>\n";
+  return draw(chart);
+}
+
+struct GainCharts {
+  std::string by_position, by_frequency, by_repetition;  // by frequency: may be empty
+};
+
+GainCharts gain_charts(const NllPair& pair, const std::vector<int64_t>& training_counts) {
+  GainCharts charts;
+  charts.by_position = gain_chart(gain_by_position(pair), "position in the document or window", pair);
+  if (!training_counts.empty())
+    charts.by_frequency = gain_chart(gain_by_frequency(pair, training_counts), "occurrences in training", pair);
+  charts.by_repetition = gain_chart(gain_by_repetition(pair), "occurrences before in it", pair);
+  return charts;
+}
+
+std::string figure(const std::string& chart, const std::string& caption) {
+  return "<figure>\n" + chart + caption + "</figure>\n";
 }
 
 }  // namespace
@@ -58,14 +75,34 @@ std::string gain_section(const NllPair& pair, const std::vector<int64_t>& traini
       "class=\"figures\">\n",
       escape_html(pair.before_name), escape_html(pair.after_name), shown_number(before / tokens, 4),
       shown_number(after / tokens, 4), shown_number((before - after) / tokens, 4));
-  section += gain_figure(gain_by_position(pair), "position in the document", pair,
-                         captions.figure("Gain by position in the document, in doubling steps."));
-  if (!training_counts.empty())
-    section += gain_figure(gain_by_frequency(pair, training_counts), "occurrences in training", pair,
-                           captions.figure("Gain by how often the token occurs in the training data."));
-  section += gain_figure(gain_by_repetition(pair), "occurrences before in the document", pair,
-                         captions.figure("Gain by how often the token occurred before in the document."));
+  const auto charts = gain_charts(pair, training_counts);
+  section +=
+      figure(charts.by_position,
+             captions.figure("Gain by position in the document, or in the window where each is read by itself."));
+  if (!charts.by_frequency.empty())
+    section += figure(charts.by_frequency, captions.figure("Gain by how often the token occurs in the training data."));
+  section += figure(charts.by_repetition,
+                    captions.figure("Gain by how often the token occurred before in the same document or window."));
   return section + "</div>\n</section>\n";
+}
+
+std::string gain_picture(const NllPair& pair, const std::vector<int64_t>& training_counts) {
+  constexpr int chart_width = 440, chart_height = 330;
+  std::string content;
+  int width = 0;
+  const auto charts = gain_charts(pair, training_counts);
+  for (const auto* chart : {&charts.by_position, &charts.by_frequency, &charts.by_repetition}) {
+    if (chart->empty()) continue;
+    content += fmt::format("<svg x=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"xMidYMin\"", width,
+                           chart_width, chart_height) +
+               chart->substr(std::string_view("<svg").size());
+    width += chart_width;
+  }
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, sans-serif\" "
+      "font-size=\"12\">\n<style>{}</style>\n<rect width=\"100%\" height=\"100%\" style=\"fill: "
+      "var(--paper)\"/>\n{}</svg>\n",
+      width, chart_height, chart_style, content);
 }
 
 }  // namespace fwl

@@ -2,7 +2,7 @@
 
 namespace fwl {
 
-const std::string_view page_style = R"(
+const std::string_view chart_style = R"(
 :root {
   color-scheme: light dark;
   --paper: #fdfdfb; --ink: #1c1e21; --soft: #5c6168; --hair: #dcdcd6; --panel: #f4f4ef;
@@ -17,6 +17,24 @@ const std::string_view page_style = R"(
     --gain: 50 140 240; --loss: 226 112 10;
   }
 }
+.grid { stroke: var(--hair); stroke-width: 1; }
+.rule { stroke: var(--soft); stroke-width: 1; }
+.tick, .axis { fill: var(--soft); text-anchor: middle; }
+.axis { fill: var(--ink); }
+.end { text-anchor: end; }
+path { fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linejoin: round; }
+path.faint { stroke-width: 1; opacity: 0.28; }
+path.dashed { stroke-dasharray: 4 3; }
+circle { fill: var(--paper); stroke: currentColor; stroke-width: 1.7; }
+.c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); }
+.c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); }
+rect.gain { fill: rgb(var(--gain) / 0.75); }
+rect.loss { fill: rgb(var(--loss) / 0.85); }
+rect.pale { opacity: 0.4; }
+.whisker { stroke: var(--ink); stroke-width: 1.2; }
+)";
+
+const std::string_view page_style = R"(
 * { box-sizing: border-box; }
 body {
   margin: 0; background: var(--paper); color: var(--ink);
@@ -70,21 +88,6 @@ mark { background: rgb(var(--gain) / 0.3); color: var(--ink); border-radius: 2px
 }
 figure { margin: 0.6rem 0 1rem; min-width: 0; break-inside: avoid; }
 figure > svg { width: 100%; height: auto; max-width: 36rem; display: block; font: 12px/1 system-ui, sans-serif; }
-.grid { stroke: var(--hair); stroke-width: 1; }
-.rule { stroke: var(--soft); stroke-width: 1; }
-.tick, .axis { fill: var(--soft); text-anchor: middle; }
-.axis { fill: var(--ink); }
-.end { text-anchor: end; }
-path { fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linejoin: round; }
-path.faint { stroke-width: 1; opacity: 0.28; }
-path.dashed { stroke-dasharray: 4 3; }
-circle { fill: var(--paper); stroke: currentColor; stroke-width: 1.7; }
-.c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); }
-.c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); }
-rect.gain { fill: rgb(var(--gain) / 0.75); }
-rect.loss { fill: rgb(var(--loss) / 0.85); }
-rect.pale { opacity: 0.4; }
-.whisker { stroke: var(--ink); stroke-width: 1.2; }
 .legend {
   display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; font: 0.82rem/1.5 system-ui, sans-serif;
   margin: 0.1rem 0 0.3rem; overflow-wrap: anywhere;

@@ -5,7 +5,8 @@
 
 namespace fwl {
 
-extern const std::string_view page_style;
+extern const std::string_view chart_style;  // colours and charts, for the page and for pictures by themselves
+extern const std::string_view page_style;   // all else
 extern const std::string_view page_script;
 
 }  // namespace fwl

@@ -24,7 +24,7 @@ size_t best_window(const NllPair& pair, size_t count) {
     sum += gain_at(pair, end - 1);
     if (end < count) continue;
     const size_t first = end - count;
-    if (pair.documents[first] == pair.documents[end - 1] && (!best || sum > best_sum)) best = first, best_sum = sum;
+    if (pair.stretches[first] == pair.stretches[end - 1] && (!best || sum > best_sum)) best = first, best_sum = sum;
     if (!best_mixed || sum > best_mixed_sum) best_mixed = first, best_mixed_sum = sum;
     sum -= gain_at(pair, first);
   }

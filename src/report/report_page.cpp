@@ -26,8 +26,8 @@ std::optional<NllPair> compared_losses(const ReportOptions& options, const std::
   return pair;
 }
 
-std::string comparison_sections(const ReportOptions& options, const NllPair& pair, Captions& captions) {
-  const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);
+std::string comparison_sections(const ReportOptions& options, const NllPair& pair, const std::vector<int64_t>& counts,
+                                Captions& captions) {
   auto sections = gain_section(pair, counts, captions);
   if (options.tokens.empty()) return sections;
   const ScoredText text(options.tokens, options.tokenizer, pair.data_hash);
@@ -37,7 +37,7 @@ std::string comparison_sections(const ReportOptions& options, const NllPair& pai
 
 }  // namespace
 
-std::string report_page(const ReportOptions& options) {
+Report make_report(const ReportOptions& options) {
   if (options.tokens.empty() != options.tokenizer.empty())
     fail("report", "--tokens and --tokenizer together", options.tokens.empty() ? "only --tokenizer" : "only --tokens");
   const auto input = read_report_input(options.inputs);
@@ -49,15 +49,19 @@ std::string report_page(const ReportOptions& options) {
   auto sections = results_section(input.results, captions);
   sections += training_section(input.runs, captions);
   sections += writing_section(input.writings, captions);
-  if (pair) sections += comparison_sections(options, *pair, captions);
+  std::vector<int64_t> counts;
+  if (!options.train_tokens.empty()) counts = count_ids(options.train_tokens);
+  if (pair) sections += comparison_sections(options, *pair, counts, captions);
   sections += provenance_section(input, captions);
   const auto title = escape_html(options.title);
-  return fmt::format(
+  auto page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n<style>{}{}</style>\n"
       "</head>\n<body>\n<main>\n<h1>{}</h1>\n{}<footer>fwl "
       "{}</footer>\n</main>\n<script>{}</script>\n</body>\n</html>\n",
-      title, page_style, title, sections, FWL_VERSION, page_script);
+      title, chart_style, page_style, title, sections, FWL_VERSION, page_script);
+  return {std::move(page), pair ? gain_picture(*pair, counts) : std::string()};
 }
 
 }  // namespace fwl

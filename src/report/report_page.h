@@ -17,6 +17,10 @@ struct ReportOptions {
   int64_t passage_tokens = 600, passage_start = -1;  // -1: where the gain is largest
 };
 
-std::string report_page(const ReportOptions& options);
+struct Report {
+  std::string page;     // HTML
+  std::string picture;  // SVG: where one method gains over the other; empty: nothing was compared
+};
+Report make_report(const ReportOptions& options);
 
 }  // namespace fwl

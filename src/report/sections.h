@@ -22,6 +22,9 @@ std::string writing_section(const std::vector<WritingSamples>& all, Captions& ca
 // The gain of one method over another by position, frequency in training (without counts: left out) and repetition.
 std::string gain_section(const NllPair& pair, const std::vector<int64_t>& training_counts, Captions& captions);
 
+// The same three charts as one picture that stands by itself.
+std::string gain_picture(const NllPair& pair, const std::vector<int64_t>& training_counts);
+
 // The tokens that gained and lost most, in context.
 std::string extremes_section(const NllPair& pair, const ScoredText& text, int64_t count, Captions& captions);
 

@@ -113,8 +113,8 @@ def test_the_table_has_the_numbers_of_the_result(page, study):
 
 def test_the_curves_and_the_three_plots_are_there(page):
     labels = [value for name, value in Page(page).attributes if name == "aria-label"]
-    assert labels == ["training and validation loss by step", "step sizes by step", "gain by position in the document",
-                      "gain by occurrences in training", "gain by occurrences before in the document"]
+    assert labels == ["training and validation loss by step", "step sizes by step", "gain by position in the document or window",
+                      "gain by occurrences in training", "gain by occurrences before in it"]
     assert "whisker" in page.split("</style>")[1] and not re.search(r"\b(nan|inf)\b", page.split("</style>")[1])
 
 

@@ -1,6 +1,7 @@
 """fwl reproduce: tables from training to test, as commands that are shown, kept and not run twice."""
 
 import json
+from xml.etree import ElementTree
 
 from test_training_process import PROGRAM, ROOT, run
 
@@ -32,6 +33,8 @@ methods = ["static", "fwl", "boundary", "short", "bias-only", "test-time", "dyna
 variants = {{ short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"] }}
 valid = "{tokens}"
 test = "{tokens}"
+train = "{tokens}"
+tokenizer = "bytes"
 tuning_tokens = 200
 test_tokens = 400
 protocol = ["--protocol", "windows", "--context", "64", "--threads", "1"]
@@ -64,8 +67,13 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
     short = json.loads((tmp_path / "results/small/tiny-short-0.jsonl").read_text().splitlines()[0])["config"]
     assert short["layer"]["chunk_tokens"] == 8 and short["objective"]["name"] == "fwl-first-order"
+    picture = (tmp_path / "results/small/tiny.svg").read_text()
+    ElementTree.fromstring(picture)
+    assert picture.count("aria-label") == 3
+    assert "passage" in (tmp_path / "results/small/tiny.html").read_text()
     again = run(command)
-    assert again.stdout == made.stdout and "$ fwl" not in again.stderr
+    commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
+    assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]
 
 
 ADAPTER = """
@@ -86,7 +94,7 @@ steps = 3
 def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path, words_model):
     base, _, tokens = words_model
     (tmp_path / "adapter.toml").write_text(ADAPTER.format(base=base, tokens=tokens, folder=tmp_path))
-    plan = PLAN.replace("tiny.toml", "adapter.toml").replace('"64"', '"16"')
+    plan = PLAN.replace("tiny.toml", "adapter.toml").replace('"64"', '"16"').replace('"bytes"', f'"{base}"')
     plan = plan.replace('"bias-only", "test-time"', '"base"').replace("[0, 1]", "[0]")
     first = f'slow_settings = ["layer.segment_tokens=64"]\nruns = "shared"\nbase = "{base}"\n'
     plan = plan.replace("config =", first + "config =").format(folder=tmp_path, tokens=tokens)
