@@ -11,8 +11,9 @@
 namespace fwl {
 namespace {
 
-const std::vector<std::string> known_methods = {"base",      "static",    "fwl",         "boundary",
-                                                "bias-only", "test-time", "dynamic-sgd", "dynamic-rms"};
+const std::string off_suffix = "-off";
+const std::vector<std::string> known_methods = {"base",         "static",    "fwl",       "fwl-off",     "boundary",
+                                                "boundary-off", "bias-only", "test-time", "dynamic-sgd", "dynamic-rms"};
 constexpr int64_t speed_tokens = 100000;
 
 // Reads one [[table]]; every key must be known.
@@ -153,6 +154,7 @@ bool needs_training(const TablePlan& plan, const std::string& method) {
 }
 
 std::string training_of(const std::string& method) {
+  if (method.ends_with(off_suffix)) return method.substr(0, method.size() - off_suffix.size());
   return is_tuned(method) ? "static" : method;
 }
 
@@ -190,7 +192,8 @@ Arguments tune_arguments(const TablePlan& plan, const std::string& method, const
 Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path) {
   const bool is_adapted = method == "boundary" || plan.variants.contains(method);
-  const std::string scored = is_adapted ? "fwl" : method == "base" ? "static" : method;
+  const bool is_off = method == "base" || method.ends_with(off_suffix);
+  const std::string scored = is_adapted ? "fwl" : is_off ? "static" : method;
   Arguments arguments = {"perplexity"};
   append_model(arguments, plan, trained);
   arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored});

@@ -18,7 +18,9 @@ struct TablePlan {
   std::string base;                        // path of a pretrained model; empty: models are trained from scratch
   std::vector<std::string> settings;       // key=value, over the config
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
-  std::vector<std::string> methods;  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms
+  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms; fwl-off and boundary-off: the models
+  // that were trained so, with their fast weights off
+  std::vector<std::string> methods;
   std::map<std::string, std::vector<std::string>> variants;  // more methods: boundary with these settings over it
   std::vector<std::string> protocol;                         // flags of tune and perplexity
   std::vector<int64_t> seeds;                  // the first of them for every method, the others for the main comparison
@@ -31,7 +33,7 @@ std::vector<TablePlan> load_table_plans(const std::string& path);
 bool is_tuned(const std::string& method);   // on the static model, with a value found on the validation data
 bool has_seeds(const std::string& method);  // static, fwl, boundary: the main comparison
 bool needs_training(const TablePlan& plan, const std::string& method);  // false: the base alone
-std::string training_of(const std::string& method);  // "static" for those that are tuned, otherwise itself
+std::string training_of(const std::string& method);                     // the way of training whose model a method uses
 
 using Arguments = std::vector<std::string>;  // of `fwl`
 std::string run_name(const std::string& table, const std::string& method, int64_t seed);

@@ -29,7 +29,7 @@ name = "tiny"
 config = "{folder}/tiny.toml"
 settings = ["optimizer.lr=1e-2"]
 seeds = [0, 1]
-methods = ["static", "fwl", "boundary", "short", "bias-only", "test-time", "dynamic-sgd"]
+methods = ["static", "fwl", "boundary", "boundary-off", "short", "bias-only", "test-time", "dynamic-sgd"]
 variants = {{ short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"] }}
 valid = "{tokens}"
 test = "{tokens}"
@@ -58,7 +58,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert sum("fwl train" in line for line in commands) == 8  # static, fwl, boundary, short twice, bias-only once; one is there
     assert sum("fwl tune" in line for line in commands) == 2
     table = (tmp_path / "results/small/tiny.md").read_text()
-    assert table == made.stdout and table.count("\n| ") == 16 and "2 seeds" in table
+    assert table == made.stdout and table.count("\n| ") == 18 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())
     assert [(row["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
@@ -106,7 +106,7 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     assert sum("fwl attach" in line for line in commands) == 4  # static, fwl, boundary, short, for both tables
     rows = json.loads((tmp_path / "results/small/other.json").read_text())
     losses = {row["method"]: row["summary"]["nll"] for row in rows}
-    assert set(losses) == {"static", "fwl", "boundary", "short", "base", "dynamic-sgd"}
+    assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd"}
     assert losses["base"] != losses["static"]
     assert not any("--adapter" in line for line in commands if "dynamic-sgd" in line and "static" not in line)
 
