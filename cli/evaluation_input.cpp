@@ -36,7 +36,7 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("reset", input.reset, "when the fast weights (and the memory) start anew").choices({"never", "document"});
   fields.add("context", input.context, "tokens of a window; 0: as the adapter or the model has it").range(0, 1 << 24);
   fields.add("stride", input.stride, "sliding: tokens that are scored in each window; 0: half of it").range(0, 1 << 24);
-  fields.add("segment", input.segment, "stream: tokens read at a time; 0: a window").range(0, 1 << 24);
+  fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: a window").range(0, 1 << 24);
   fields.add("max_tokens", input.max_tokens, "score only the first so many tokens of the text; 0: all").range(0, 1e15);
   fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: rate").range(0, 1e6);
   fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: pull back to the start").range(0, 1);

@@ -59,8 +59,9 @@ class Cutter {
 
   void windows(const Stretch& stretch) {
     for (int64_t first = stretch.begin; first + 1 < stretch.end; first += options_.context_tokens) {
-      const int64_t end = std::min(first + options_.context_tokens, stretch.end);
-      if (end - first > 1) pieces_.push_back({first, end - first - 1, first + 1, true, true});
+      const int64_t end = std::min(first + options_.context_tokens, stretch.end) - 1;  // of the inputs
+      for (int64_t part = first; part < end; part += segment())
+        pieces_.push_back({part, std::min(segment(), end - part), part + 1, part == first, part == first});
     }
   }
 

@@ -87,7 +87,7 @@ std::string gain_section(const NllPair& pair, const std::vector<int64_t>& traini
 }
 
 std::string gain_picture(const NllPair& pair, const std::vector<int64_t>& training_counts) {
-  constexpr int chart_width = 440, chart_height = 330;
+  constexpr int chart_width = 440, chart_height = 310;
   std::string content;
   int width = 0;
   const auto charts = gain_charts(pair, training_counts);

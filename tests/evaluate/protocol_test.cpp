@@ -65,9 +65,17 @@ TEST(Protocol, AtDocumentsEveryDocumentsFirstTokenIsLeftOut) {
 }
 
 TEST(Protocol, WindowsLeaveOutTheFirstTokenOfEach) {
-  const auto scored = count(sample("protocol_windows"), {Protocol::windows, 5, true, 0, 0, false});
-  for (size_t token = 0; token < scored.times.size(); ++token)
-    EXPECT_EQ(scored.times[token], token % 5 == 0 ? 0 : 1) << token;
+  const auto tokens = sample("protocol_windows");
+  for (const int64_t segment : {0, 1, 3, 4, 7}) {
+    const auto scored = count(tokens, {Protocol::windows, 5, true, segment, 0, false});
+    for (size_t token = 0; token < scored.times.size(); ++token)
+      EXPECT_EQ(scored.times[token], token % 5 == 0 ? 0 : 1) << token;
+    for (const auto& piece : cut_into_pieces(tokens, {Protocol::windows, 5, true, segment, 0, false})) {
+      EXPECT_LE(piece.count, segment > 0 ? segment : 4);
+      EXPECT_EQ(piece.resets_base, piece.first % 5 == 0);
+      EXPECT_EQ(piece.resets_fast, piece.first % 5 == 0);
+    }
+  }
 }
 
 TEST(Protocol, SlidingScoresEveryTokenOnceWithEnoughBeforeIt) {
