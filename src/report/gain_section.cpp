@@ -42,9 +42,11 @@ std::string gain_chart(const std::vector<GainGroup>& groups, const std::string& 
   return draw(chart);
 }
 
-struct GainCharts {
-  std::string by_position, by_frequency, by_repetition;  // by frequency: may be empty
-};
+std::string figure(const std::string& chart, const std::string& caption) {
+  return "<figure>\n" + chart + caption + "</figure>\n";
+}
+
+}  // namespace
 
 GainCharts gain_charts(const NllPair& pair, const std::vector<int64_t>& training_counts) {
   GainCharts charts;
@@ -55,13 +57,7 @@ GainCharts gain_charts(const NllPair& pair, const std::vector<int64_t>& training
   return charts;
 }
 
-std::string figure(const std::string& chart, const std::string& caption) {
-  return "<figure>\n" + chart + caption + "</figure>\n";
-}
-
-}  // namespace
-
-std::string gain_section(const NllPair& pair, const std::vector<int64_t>& training_counts, Captions& captions) {
+std::string gain_section(const NllPair& pair, const GainCharts& charts, Captions& captions) {
   double before = 0, after = 0;
   for (size_t index = 0; index < pair.before.size(); ++index) {
     before += pair.before[index];
@@ -75,7 +71,6 @@ std::string gain_section(const NllPair& pair, const std::vector<int64_t>& traini
       "class=\"figures\">\n",
       escape_html(pair.before_name), escape_html(pair.after_name), shown_number(before / tokens, 4),
       shown_number(after / tokens, 4), shown_number((before - after) / tokens, 4));
-  const auto charts = gain_charts(pair, training_counts);
   section +=
       figure(charts.by_position,
              captions.figure("Gain by position in the document, or in the window where each is read by itself."));
@@ -86,11 +81,10 @@ std::string gain_section(const NllPair& pair, const std::vector<int64_t>& traini
   return section + "</div>\n</section>\n";
 }
 
-std::string gain_picture(const NllPair& pair, const std::vector<int64_t>& training_counts) {
+std::string gain_picture(const GainCharts& charts) {
   constexpr int chart_width = 440, chart_height = 310;
   std::string content;
   int width = 0;
-  const auto charts = gain_charts(pair, training_counts);
   for (const auto* chart : {&charts.by_position, &charts.by_frequency, &charts.by_repetition}) {
     if (chart->empty()) continue;
     content += fmt::format("<svg x=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"xMidYMin\"", width,

@@ -26,9 +26,9 @@ std::optional<NllPair> compared_losses(const ReportOptions& options, const std::
   return pair;
 }
 
-std::string comparison_sections(const ReportOptions& options, const NllPair& pair, const std::vector<int64_t>& counts,
+std::string comparison_sections(const ReportOptions& options, const NllPair& pair, const GainCharts& charts,
                                 Captions& captions) {
-  auto sections = gain_section(pair, counts, captions);
+  auto sections = gain_section(pair, charts, captions);
   if (options.tokens.empty()) return sections;
   const ScoredText text(options.tokens, options.tokenizer, pair.data_hash);
   sections += extremes_section(pair, text, options.top, captions);
@@ -49,9 +49,13 @@ Report make_report(const ReportOptions& options) {
   auto sections = results_section(input.results, captions);
   sections += training_section(input.runs, captions);
   sections += writing_section(input.writings, captions);
-  std::vector<int64_t> counts;
-  if (!options.train_tokens.empty()) counts = count_ids(options.train_tokens);
-  if (pair) sections += comparison_sections(options, *pair, counts, captions);
+  std::string picture;
+  if (pair) {
+    const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);
+    const auto charts = gain_charts(*pair, counts);
+    sections += comparison_sections(options, *pair, charts, captions);
+    picture = gain_picture(charts);
+  }
   sections += provenance_section(input, captions);
   const auto title = escape_html(options.title);
   auto page = fmt::format(
@@ -61,7 +65,7 @@ Report make_report(const ReportOptions& options) {
       "</head>\n<body>\n<main>\n<h1>{}</h1>\n{}<footer>fwl "
       "{}</footer>\n</main>\n<script>{}</script>\n</body>\n</html>\n",
       title, chart_style, page_style, title, sections, FWL_VERSION, page_script);
-  return {std::move(page), pair ? gain_picture(*pair, counts) : std::string()};
+  return {std::move(page), std::move(picture)};
 }
 
 }  // namespace fwl

@@ -19,11 +19,13 @@ std::string training_section(const std::vector<TrainingRun>& runs, Captions& cap
 // How much written texts repeat themselves.
 std::string writing_section(const std::vector<WritingSamples>& all, Captions& captions);
 
-// The gain of one method over another by position, frequency in training (without counts: left out) and repetition.
-std::string gain_section(const NllPair& pair, const std::vector<int64_t>& training_counts, Captions& captions);
-
-// The same three charts as one picture that stands by itself.
-std::string gain_picture(const NllPair& pair, const std::vector<int64_t>& training_counts);
+// The gain of one method over another by position, frequency in training (without counts: empty) and repetition.
+struct GainCharts {
+  std::string by_position, by_frequency, by_repetition;
+};
+GainCharts gain_charts(const NllPair& pair, const std::vector<int64_t>& training_counts);
+std::string gain_section(const NllPair& pair, const GainCharts& charts, Captions& captions);
+std::string gain_picture(const GainCharts& charts);  // one that stands by itself
 
 // The tokens that gained and lost most, in context.
 std::string extremes_section(const NllPair& pair, const ScoredText& text, int64_t count, Captions& captions);
