@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -16,6 +14,7 @@
 #include "files/atomic_file.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
+#include "report/result_table.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/json.h"
@@ -32,7 +31,7 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   fields.add("what", options.what, "tables").positional().required();
-  fields.add("scale", options.scale, "the plan, a file of that name in --plans: quick, here");
+  fields.add("scale", options.scale, "the plan, a file of that name in --plans: here, quick, ablations, adapter");
   fields.add("only", options.only, "nothing but this table of the plan, or this run: TABLE-METHOD-SEED");
   fields.add("plans", options.plans, "folder of the plans");
   fields.add("runs", options.runs, "folder for models, checkpoints and losses");
@@ -41,11 +40,10 @@ void describe(Fields& fields, Options& options) {
 
 // One row of a table for one seed.
 struct Outcome {
-  std::string method;
+  std::string method;  // of the plan; the result names that of fwl perplexity
   int64_t seed = 0;
-  nlohmann::json result;  // of fwl perplexity
+  MethodResult result;
   std::string nll_path;
-  double nll() const { return result["methods"][0]["nll"].get<double>(); }
 };
 
 class Reproduction {
@@ -90,7 +88,9 @@ class Reproduction {
     double value = 0;
     if (is_tuned(method))
       value = kept(name + ".tune.json", tune_arguments(plan, method, trained))["best"].get<double>();
-    outcome.result = kept(name + ".json", test_arguments(plan, method, trained, value, outcome.nll_path));
+    const auto result = kept(name + ".json", test_arguments(plan, method, trained, value, outcome.nll_path));
+    outcome.result = parse_method(result["methods"][0]);
+    outcome.result.method = method;
     return outcome;
   }
 
@@ -117,46 +117,26 @@ class Reproduction {
     return printed.str();
   }
 
-  static std::optional<PairedDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome) {
+  static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome) {
     for (const auto& before : all) {
       if (before.method != "static" || before.seed != outcome.seed || outcome.method == "static") continue;
       if (!fs::exists(before.nll_path) || !fs::exists(outcome.nll_path)) continue;
       const auto pair = load_pair(before.nll_path, outcome.nll_path);
-      NllSeries a, b;
-      a.targets = b.targets = pair.targets;
-      a.nll = pair.before;
-      b.nll = pair.after;
-      return compare(a, b);
+      const auto paired = compare({{}, pair.targets, pair.before}, {{}, pair.targets, pair.after});
+      return LossDifference{paired.mean, paired.low, paired.high};
     }
     return std::nullopt;
   }
 
-  // The table as Markdown, and as JSON for the report.
+  // The table as Markdown, and as JSON for the page of all tables.
   void write(const TablePlan& plan, const std::vector<Outcome>& all) {
-    std::string text = fmt::format(
-        "## {}\n\n| method | seed | loss (nats) | bits per byte | perplexity | against static "
-        "|\n|---|---:|---:|---:|---:|---:|\n",
-        plan.name);
-    nlohmann::json rows = nlohmann::json::array();
-    for (const auto& outcome : all) {
-      const auto& summary = outcome.result["methods"][0];
-      const auto paired = difference(all, outcome);
-      const auto change = paired ? fmt::format("{:+.1f} % ± {:.1f}", 100 * (paired->perplexity_ratio - 1),
-                                               100 * (std::exp(paired->high - paired->mean) - 1))
-                                 : "";
-      text += fmt::format("| {} | {} | {:.4f} | {:.4f} | {:.3f} | {} |\n", outcome.method, outcome.seed, outcome.nll(),
-                          summary["bits_per_byte"].get<double>(), summary["perplexity"].get<double>(), change);
-      rows.push_back({{"method", outcome.method}, {"seed", outcome.seed}, {"summary", summary}});
-      if (paired)
-        rows.back()["against_static"] = {{"nll", paired->mean},
-                                         {"low", paired->low},
-                                         {"high", paired->high},
-                                         {"perplexity_ratio", paired->perplexity_ratio}};
-    }
-    text += spread(all) + speed(plan);
-    const auto path = results_ / (plan.name + ".md");
-    write_file_atomically(path.string(), text);
-    write_file_atomically((results_ / (plan.name + ".json")).string(), rows.dump(1) + "\n");
+    ResultTable table{plan.name, "fwl reproduce tables --scale " + options_.scale, {}, shown_method(plan), {}};
+    for (const auto& outcome : all) table.rows.push_back({outcome.seed, outcome.result, difference(all, outcome)});
+    if (!table.cost_model.empty()) table.costs = costs(plan, table.cost_model);
+    const auto text = to_markdown(table);
+    const auto path = results_ / plan.name;
+    write_file_atomically(path.string() + ".md", text);
+    write_file_atomically(path.string() + ".json", to_json(table).dump(1) + "\n");
     console_.out() << text << std::flush;
     report(plan, all);
   }
@@ -184,38 +164,14 @@ class Reproduction {
     printed_by(report_arguments(plan, inputs, before, after, path(".html"), path(".svg")));
   }
 
-  // Mean and standard deviation over the seeds, where there are several.
-  static std::string spread(const std::vector<Outcome>& all) {
-    std::map<std::string, std::vector<double>> losses;
-    for (const auto& outcome : all) losses[outcome.method].push_back(outcome.nll());
-    std::string text;
-    for (const auto& [method, values] : losses) {
-      if (values.size() < 2) continue;
-      double mean = 0, squares = 0;
-      for (const double value : values) mean += value / static_cast<double>(values.size());
-      for (const double value : values) squares += (value - mean) * (value - mean);
-      text += fmt::format("\n{}: {} seeds, {:.4f} ± {:.4f} nats (standard deviation)\n", method, values.size(), mean,
-                          std::sqrt(squares / static_cast<double>(values.size() - 1)));
-    }
-    return text;
-  }
-
   // What the methods cost, in one run on the model with fast weights.
-  std::string speed(const TablePlan& plan) {
-    const auto method = shown_method(plan);
-    if (method.empty()) return {};
+  std::vector<MethodResult> costs(const TablePlan& plan, const std::string& method) {
     const auto trained = trained_for(plan, method, plan.seeds.front());
     const auto result =
         kept(run_name(plan.name, "speed", plan.seeds.front()) + ".json", speed_arguments(plan, trained));
-    auto text =
-        fmt::format("\nCost, on the {} model:\n\n| | tok/s | time | peak memory |\n|---|---:|---:|---:|\n", method);
-    const auto& rows = result["methods"];
-    for (const auto& row : rows)
-      text += fmt::format("| {} | {:.0f} | {:.2f}x | {} |\n", row["method"].get<std::string>(),
-                          row["tokens_per_second"].get<double>(),
-                          row["seconds"].get<double>() / rows.front()["seconds"].get<double>(),
-                          format_amount(row["peak_bytes"].get<double>(), "bytes"));
-    return text;
+    std::vector<MethodResult> rows;
+    for (const auto& row : result["methods"]) rows.push_back(parse_method(row));
+    return rows;
   }
 
   const Options& options_;
@@ -223,12 +179,36 @@ class Reproduction {
   fs::path runs_, results_;
 };
 
+// All tables that are in the folder of results, of every scale, on one page.
+void write_overview(const fs::path& results) {
+  std::vector<std::string> paths;
+  for (const auto& scale : fs::directory_iterator(results)) {
+    if (!scale.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(scale.path()))
+      if (file.path().extension() == ".json") paths.push_back(file.path().string());
+  }
+  std::ranges::sort(paths);
+  const auto text_of = [](const fs::path& path) {
+    return fs::exists(path) ? std::string(MemoryMap(path.string()).text()) : std::string();
+  };
+  std::vector<OverviewEntry> entries;
+  for (const auto& path : paths) {
+    const auto json = parse_json(path, MemoryMap(path).text());
+    if (!json.contains("table")) continue;
+    const auto page = fs::path(path).replace_extension(".html");
+    entries.push_back({parse_result_table(path, json), text_of(fs::path(path).replace_extension(".svg")),
+                       fs::exists(page) ? fs::relative(page, results).generic_string() : std::string()});
+  }
+  if (!entries.empty()) write_file_atomically((results / "report.html").string(), make_overview(entries));
+}
+
 int run(Options& options, Console& console) {
   if (options.what != std::vector<std::string>{"tables"})
     throw UsageError(error_line("fwl reproduce", "tables", options.what.front()));
   const auto path = (fs::path(options.plans) / (options.scale + ".toml")).string();
   Reproduction reproduction(options, console);
   for (const auto& plan : load_table_plans(path)) reproduction.make(plan);
+  write_overview(options.results);
   return 0;
 }
 

@@ -16,6 +16,8 @@ double number_or_nan(const nlohmann::json& object, const char* key) {
   return found->get<double>();
 }
 
+}  // namespace
+
 MethodResult parse_method(const nlohmann::json& json) {
   MethodResult result;
   result.method = json.at("method").get<std::string>();
@@ -31,7 +33,16 @@ MethodResult parse_method(const nlohmann::json& json) {
   return result;
 }
 
-}  // namespace
+nlohmann::json to_json(const MethodResult& result) {
+  return {{"method", result.method},
+          {"tokens", result.tokens},
+          {"nll", result.nll},
+          {"perplexity", result.perplexity},
+          {"perplexity_error", result.perplexity_error},
+          {"bits_per_byte", result.bits_per_byte},
+          {"tokens_per_second", result.tokens_per_second},
+          {"peak_bytes", result.peak_bytes}};
+}
 
 EvaluationResult parse_result(const std::string& where, std::string_view text) {
   auto json = parse_json(where, text);

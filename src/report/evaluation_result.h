@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ struct EvaluationResult {
 
 // Throws UserError that names `where`. Numbers that are not finite are null in JSON, and NaN here.
 EvaluationResult parse_result(const std::string& where, std::string_view json);
+
+// One entry of its methods. Throws what nlohmann::json throws.
+MethodResult parse_method(const nlohmann::json& json);
+nlohmann::json to_json(const MethodResult& result);
 
 // Of a file of fwl perplexity --save-nll.
 EvaluationResult result_of_losses(const std::string& path);

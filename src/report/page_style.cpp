@@ -1,5 +1,9 @@
 #include "report/page_style.h"
 
+#include <fmt/format.h>
+
+#include "report/html.h"
+
 namespace fwl {
 
 const std::string_view chart_style = R"(
@@ -33,6 +37,8 @@ rect.loss { fill: rgb(var(--loss) / 0.85); }
 rect.pale { opacity: 0.4; }
 .whisker { stroke: var(--ink); stroke-width: 1.2; }
 )";
+
+namespace {
 
 const std::string_view page_style = R"(
 * { box-sizing: border-box; }
@@ -88,6 +94,7 @@ mark { background: rgb(var(--gain) / 0.3); color: var(--ink); border-radius: 2px
 }
 figure { margin: 0.6rem 0 1rem; min-width: 0; break-inside: avoid; }
 figure > svg { width: 100%; height: auto; max-width: 36rem; display: block; font: 12px/1 system-ui, sans-serif; }
+figure.wide > svg { max-width: none; }
 .legend {
   display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; font: 0.82rem/1.5 system-ui, sans-serif;
   margin: 0.1rem 0 0.3rem; overflow-wrap: anywhere;
@@ -173,5 +180,17 @@ const show = event => {
 };
 if (output) for (const kind of ['click', 'pointerover']) document.addEventListener(kind, show);
 )";
+
+}  // namespace
+
+std::string html_page(std::string_view title, std::string_view sections) {
+  const auto shown_title = escape_html(title);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
+      "<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}<footer>fwl {}</footer>\n</main>\n"
+      "<script>{}</script>\n</body>\n</html>\n",
+      shown_title, chart_style, page_style, shown_title, sections, FWL_VERSION, page_script);
+}
 
 }  // namespace fwl

@@ -1,7 +1,5 @@
 #include "report/report_page.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 
 #include "report/page_style.h"
@@ -57,15 +55,7 @@ Report make_report(const ReportOptions& options) {
     picture = gain_picture(charts);
   }
   sections += provenance_section(input, captions);
-  const auto title = escape_html(options.title);
-  auto page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n<style>{}{}</style>\n"
-      "</head>\n<body>\n<main>\n<h1>{}</h1>\n{}<footer>fwl "
-      "{}</footer>\n</main>\n<script>{}</script>\n</body>\n</html>\n",
-      title, chart_style, page_style, title, sections, FWL_VERSION, page_script);
-  return {std::move(page), std::move(picture)};
+  return {html_page(options.title, sections), std::move(picture)};
 }
 
 }  // namespace fwl

@@ -52,6 +52,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert one.returncode == 0, one.stderr
     assert [path.name for path in sorted((tmp_path / "results/small").iterdir())] == ["tiny-fwl-1.json",
                                                                                       "tiny-fwl-1.jsonl"]
+    assert not (tmp_path / "results/report.html").exists()
     made = run(command)
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
@@ -59,8 +60,8 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert sum("fwl tune" in line for line in commands) == 2
     table = (tmp_path / "results/small/tiny.md").read_text()
     assert table == made.stdout and table.count("\n| ") == 18 and "2 seeds" in table
-    rows = json.loads((tmp_path / "results/small/tiny.json").read_text())
-    assert [(row["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
+    rows = json.loads((tmp_path / "results/small/tiny.json").read_text())["rows"]
+    assert [(row["result"]["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
     assert kept["command"] in "\n".join(commands) and kept["result"]["methods"][0]["method"] == "test-time"
     first = json.loads((tmp_path / "results/small/tiny-boundary-1.jsonl").read_text().splitlines()[0])
@@ -71,6 +72,8 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     ElementTree.fromstring(picture)
     assert picture.count("aria-label") == 3
     assert "passage" in (tmp_path / "results/small/tiny.html").read_text()
+    overview = (tmp_path / "results/report.html").read_text()
+    assert "<h2>tiny</h2>" in overview and "small/tiny.html" in overview and overview.count("aria-label") == 3
     again = run(command)
     commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
     assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]
@@ -104,8 +107,8 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
     assert sum("fwl attach" in line for line in commands) == 4  # static, fwl, boundary, short, for both tables
-    rows = json.loads((tmp_path / "results/small/other.json").read_text())
-    losses = {row["method"]: row["summary"]["nll"] for row in rows}
+    rows = json.loads((tmp_path / "results/small/other.json").read_text())["rows"]
+    losses = {row["result"]["method"]: row["result"]["nll"] for row in rows}
     assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd"}
     assert losses["base"] != losses["static"]
     assert not any("--adapter" in line for line in commands if "dynamic-sgd" in line and "static" not in line)

@@ -1,0 +1,184 @@
+#include "report/result_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/html.h"
+#include "report/page_style.h"
+#include "support/error.h"
+
+namespace fwl {
+namespace {
+
+std::string shown_bits(double bits) {
+  return bits > 0 ? shown_number(bits, 4) : "–";
+}
+
+std::string shown_change(const std::optional<LossDifference>& difference) {
+  if (!difference) return {};
+  auto text = fmt::format("{:+.1f} %", 100 * std::expm1(difference->mean));
+  if (difference->high) text += fmt::format(" ± {:.1f}", 100 * std::expm1(*difference->high - difference->mean));
+  return text;
+}
+
+// One row of text per row of the table, for both kinds of markup.
+using Cells = std::vector<std::string>;
+const Cells result_heads = {"method", "seed", "tokens", "loss (nats)", "bits per byte", "perplexity", "against static"};
+const Cells cost_heads = {"", "tok/s", "time", "peak memory"};
+
+Cells cells_of(const ResultRow& row) {
+  return {row.result.method,
+          std::to_string(row.seed),
+          shown_count(row.result.tokens),
+          shown_number(row.result.nll, 4),
+          shown_bits(row.result.bits_per_byte),
+          shown_number(row.result.perplexity, 3),
+          shown_change(row.against_static)};
+}
+
+Cells cost_cells(const MethodResult& first, const MethodResult& cost) {
+  return {cost.method, shown_rate(cost.tokens_per_second),
+          shown_number(first.tokens_per_second / cost.tokens_per_second, 2) + "x", shown_bytes(cost.peak_bytes)};
+}
+
+std::vector<Cells> result_rows(const ResultTable& table) {
+  std::vector<Cells> rows;
+  for (const auto& row : table.rows) rows.push_back(cells_of(row));
+  return rows;
+}
+
+std::vector<Cells> cost_rows(const ResultTable& table) {
+  std::vector<Cells> rows;
+  for (const auto& cost : table.costs) rows.push_back(cost_cells(table.costs.front(), cost));
+  return rows;
+}
+
+// Mean and standard deviation over the seeds, a line for each method that has several.
+std::vector<std::string> spread_lines(const ResultTable& table) {
+  std::map<std::string, std::vector<double>> losses;
+  for (const auto& row : table.rows) losses[row.result.method].push_back(row.result.nll);
+  std::vector<std::string> lines;
+  for (const auto& [method, values] : losses) {
+    if (values.size() < 2) continue;
+    const auto count = static_cast<double>(values.size());
+    double mean = 0, squares = 0;
+    for (const double value : values) mean += value / count;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    lines.push_back(fmt::format("{}: {} seeds, {:.4f} ± {:.4f} nats (standard deviation)", method, values.size(), mean,
+                                std::sqrt(squares / (count - 1))));
+  }
+  return lines;
+}
+
+std::string markdown_row(const Cells& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string markdown_table(const Cells& heads, const std::vector<Cells>& rows) {
+  auto text = markdown_row(heads) + "|---|";
+  for (size_t column = 1; column < heads.size(); ++column) text += "---:|";
+  text += "\n";
+  for (const auto& row : rows) text += markdown_row(row);
+  return text;
+}
+
+std::string html_table(const Cells& heads, const std::vector<Cells>& rows, const std::string& caption) {
+  std::string head, body;
+  for (const auto& text : heads) head += element("th", "scope=\"col\"", escape_html(text));
+  for (const auto& row : rows) {
+    auto cells = element("th", "scope=\"row\"", escape_html(row.front()));
+    for (size_t column = 1; column < row.size(); ++column) cells += element("td", "", escape_html(row[column]));
+    body += element("tr", "", cells) + "\n";
+  }
+  return table_figure("", element("thead", "", element("tr", "", head)) + element("tbody", "", body), caption);
+}
+
+std::string cost_title(const ResultTable& table) {
+  return fmt::format("Cost, on the {} model", table.cost_model);
+}
+
+std::string overview_section(const OverviewEntry& entry, Captions& captions) {
+  const auto& table = entry.table;
+  auto section = element("h2", "", escape_html(table.name)) + "\n";
+  section += element("p", "", element("code", "", escape_html(table.command))) + "\n";
+  section += html_table(result_heads, result_rows(table),
+                        captions.table("The change of perplexity is paired by token, with a 95 % interval from blocks "
+                                       "of 256 tokens."));
+  for (const auto& line : spread_lines(table)) section += element("p", "", escape_html(line)) + "\n";
+  if (!table.costs.empty())
+    section += html_table(cost_heads, cost_rows(table), captions.table(escape_html(cost_title(table)) + "."));
+  if (!entry.picture.empty())
+    section += "<figure class=\"wide\">\n" + entry.picture +
+               captions.figure("Gain over the static model by position, by frequency in training, by repetition.") +
+               "</figure>\n";
+  if (!entry.page_link.empty())
+    section += element(
+        "p", "",
+        element("a", "href=\"" + escape_html(entry.page_link) + "\"", "curves of training, the text coloured by gain"));
+  return element("section", "", "\n" + section) + "\n";
+}
+
+nlohmann::json to_json(const LossDifference& difference) {
+  nlohmann::json json = {{"nll", difference.mean}, {"perplexity_ratio", std::exp(difference.mean)}};
+  if (difference.low) json["low"] = *difference.low;
+  if (difference.high) json["high"] = *difference.high;
+  return json;
+}
+
+}  // namespace
+
+std::string to_markdown(const ResultTable& table) {
+  auto text = fmt::format("## {}\n\n{}", table.name, markdown_table(result_heads, result_rows(table)));
+  for (const auto& line : spread_lines(table)) text += "\n" + line + "\n";
+  if (!table.costs.empty())
+    text += fmt::format("\n{}:\n\n{}", cost_title(table), markdown_table(cost_heads, cost_rows(table)));
+  return text;
+}
+
+nlohmann::json to_json(const ResultTable& table) {
+  auto rows = nlohmann::json::array(), costs = nlohmann::json::array();
+  for (const auto& row : table.rows) {
+    rows.push_back({{"seed", row.seed}, {"result", to_json(row.result)}});
+    if (row.against_static) rows.back()["against_static"] = to_json(*row.against_static);
+  }
+  for (const auto& cost : table.costs) costs.push_back(to_json(cost));
+  return {{"table", table.name},
+          {"command", table.command},
+          {"rows", rows},
+          {"cost_model", table.cost_model},
+          {"costs", costs}};
+}
+
+ResultTable parse_result_table(const std::string& where, const nlohmann::json& json) {
+  try {
+    ResultTable table{json.at("table"), json.at("command"), {}, json.at("cost_model"), {}};
+    for (const auto& entry : json.at("rows")) {
+      ResultRow row{entry.at("seed"), parse_method(entry.at("result")), {}};
+      if (const auto found = entry.find("against_static"); found != entry.end()) {
+        row.against_static = {found->at("nll").get<double>(), {}, {}};
+        if (found->contains("high")) {
+          row.against_static->low = found->at("low").get<double>();
+          row.against_static->high = found->at("high").get<double>();
+        }
+      }
+      table.rows.push_back(row);
+    }
+    for (const auto& cost : json.at("costs")) table.costs.push_back(parse_method(cost));
+    return table;
+  } catch (const nlohmann::json::exception&) {
+    fail(where, "a table of fwl reproduce", "JSON with other fields", "made by another version?");
+  }
+}
+
+std::string make_overview(const std::vector<OverviewEntry>& entries) {
+  Captions captions;
+  std::string sections;
+  for (const auto& entry : entries) sections += overview_section(entry, captions);
+  return html_page("Results", sections);
+}
+
+}  // namespace fwl

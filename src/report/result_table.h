@@ -1,0 +1,39 @@
+// A table of results: methods on the same tokens, each with its gain over the static model, and what they cost.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/evaluation_result.h"
+
+namespace fwl {
+
+struct ResultRow {
+  int64_t seed = 0;
+  MethodResult result;
+  std::optional<LossDifference> against_static;
+};
+
+struct ResultTable {
+  std::string name;
+  std::string command;  // that makes it
+  std::vector<ResultRow> rows;
+  std::string cost_model;           // the method whose model `costs` are of
+  std::vector<MethodResult> costs;  // in one run, the first is the measure
+};
+
+std::string to_markdown(const ResultTable& table);
+nlohmann::json to_json(const ResultTable& table);
+ResultTable parse_result_table(const std::string& where, const nlohmann::json& json);
+
+// The tables on one page that needs nothing but itself, each with its picture where there is one.
+struct OverviewEntry {
+  ResultTable table;
+  std::string picture;    // SVG, from gain_picture; may be empty
+  std::string page_link;  // the page with all about it, relative; may be empty
+};
+std::string make_overview(const std::vector<OverviewEntry>& entries);
+
+}  // namespace fwl
