@@ -94,17 +94,30 @@ class Reproduction {
     return outcome;
   }
 
-  // The result of a command, from its file if it was run before.
+  // The result of a command: from the folder of runs if it was run there before, and a copy in that of results. What
+  // lies in results alone came with the project: it is made again, and compared.
   nlohmann::json kept(const std::string& name, const Arguments& arguments) {
-    const auto path = (results_ / name).string();
-    if (fs::exists(path)) {
-      const auto known = parse_json(path, MemoryMap(path).text());
-      if (known.value("command", "") == command_text(arguments)) return known["result"];
-    }
-    const nlohmann::json made = {{"command", command_text(arguments)},
-                                 {"result", parse_json(name, printed_by(arguments))}};
-    write_file_atomically(path, made.dump(1) + "\n");
-    return made["result"];
+    const auto made_before = result_on_file(runs_ / name, arguments);
+    const auto published = result_on_file(results_ / name, arguments);
+    const auto result = made_before ? *made_before : parse_json(name, printed_by(arguments));
+    const auto text = nlohmann::json({{"command", command_text(arguments)}, {"result", result}}).dump(1) + "\n";
+    if (!made_before) write_file_atomically((runs_ / name).string(), text);
+    if (!made_before && published) compare_with_published(name, result, *published);
+    write_file_atomically((results_ / name).string(), text);
+    return result;
+  }
+
+  static std::optional<nlohmann::json> result_on_file(const fs::path& path, const Arguments& arguments) {
+    if (!fs::exists(path)) return std::nullopt;
+    const auto known = parse_json(path.string(), MemoryMap(path.string()).text());
+    if (known.value("command", "") != command_text(arguments)) return std::nullopt;
+    return known["result"];
+  }
+
+  void compare_with_published(const std::string& name, const nlohmann::json& result, const nlohmann::json& published) {
+    if (!result.contains("methods")) return;
+    const double now = parse_method(result["methods"][0]).nll, then = parse_method(published["methods"][0]).nll;
+    console_.note(fmt::format("{}: {:.4f} nats, published {:.4f}, difference {:+.4f}", name, now, then, now - then));
   }
 
   std::string printed_by(const Arguments& arguments) {

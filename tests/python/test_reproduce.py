@@ -1,6 +1,7 @@
 """fwl reproduce: tables from training to test, as commands that are shown, kept and not run twice."""
 
 import json
+import shutil
 from xml.etree import ElementTree
 
 from test_training_process import PROGRAM, ROOT, run
@@ -77,6 +78,11 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     again = run(command)
     commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
     assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]
+    shutil.rmtree(tmp_path / "runs")  # as after a clone, which has results but no runs
+    repeated = run([*command, "--only", "tiny-static-0"])
+    assert "fwl train" in repeated.stderr and "fwl perplexity" in repeated.stderr
+    loss = f"{rows[0]['result']['nll']:.4f}"
+    assert f"tiny-static-0.json: {loss} nats, published {loss}, difference +0.0000" in repeated.stderr
 
 
 ADAPTER = """
