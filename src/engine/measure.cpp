@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/torch.h"
+#include "support/heap.h"
 
 namespace fwl {
 
@@ -28,6 +29,7 @@ double peak_memory_bytes() {
 }
 
 void forget_peak_memory() {
+  return_freed_memory();
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 

@@ -1,6 +1,7 @@
 """Training as a process: killed, interrupted, out of disk space; and the models it leaves behind."""
 
 import json
+import os
 import random
 import resource
 import signal
@@ -218,3 +219,15 @@ def test_attach_refuses_what_does_not_fit(small_base, tmp_path):
     empty.write_text("")
     result = run(attach(base, empty, tmp_path / "run2"))
     assert result.returncode == 1 and len(result.stderr.strip().splitlines()) == 1
+
+
+def test_steps_use_the_memory_of_the_steps_before(tokens, tmp_path):
+    def page_faults(steps):
+        flags = ["--data.segment-tokens", "512", "--model.width", "64", "--layer.width", "256", "--run.steps", str(steps)]
+        process = subprocess.Popen(train(tokens, tmp_path / str(steps), *flags), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0
+        return usage.ru_minflt
+
+    assert page_faults(24) - page_faults(4) < 20 * 60
