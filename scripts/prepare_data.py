@@ -10,6 +10,7 @@ smollm2.gguf there is a link to the model.
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,7 +84,8 @@ def prepare_adapter(folder, source):
 
     def write(name, documents):
         parts = folder / name
-        parts.mkdir(exist_ok=True)
+        shutil.rmtree(parts, ignore_errors=True)
+        parts.mkdir()
         for index, document in enumerate(documents):
             (parts / f"{index:03}.txt").write_bytes(document)
         fwl("tokenize", "--tokenizer", model, "--out", folder / f"{name}.tokens", parts)
@@ -95,8 +97,8 @@ def prepare_adapter(folder, source):
 
     write("train", in_turn("train", 16, 80_000, 32_000))
     write("valid", in_turn("valid", 2, 40_000, 16_000))
-    write("books-test", excerpts(books["test"], 8, 60_000))
-    write("wikipedia-test", [lines_of(wiki["test"], 0, 400_000)])
+    write("books-test", excerpts(books["test"], 4, 50_000))
+    write("wikipedia-test", [lines_of(wiki["test"], 0, 120_000)])
 
 
 def main():
