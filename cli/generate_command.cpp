@@ -97,7 +97,7 @@ int run(Options& options, Console& console) {
   WritingDesk desk(options.input, console);
   options.writing.adaptation = desk.adaptation();
   const bool is_new = desk.session().tokens_read() == 0;
-  const auto loss = desk.writer().read(desk.encode(prompt), desk.adaptation(), console.progress("read"));
+  const auto loss = desk.writer().read(desk.encode_prompt(prompt), desk.adaptation(), console.progress("read"));
   if (is_new) desk.session().place.seed = options.seed;
   const auto start = options.samples > 1 ? desk.session().clone() : Session();
   auto& out = console.out();

@@ -34,8 +34,12 @@ struct FileLoss {
   ReadingLoss loss;
 };
 
+double mean_loss(const ReadingLoss& loss) {  // of nothing: not a number, null in JSON
+  return loss.sum / static_cast<double>(loss.tokens);
+}
+
 double perplexity(const ReadingLoss& loss) {
-  return loss.tokens > 0 ? std::exp(loss.sum / static_cast<double>(loss.tokens)) : 0;
+  return std::exp(mean_loss(loss));
 }
 
 double speed(const ReadingLoss& loss) {
@@ -50,7 +54,6 @@ void add(ReadingLoss& total, const ReadingLoss& part) {
 
 ReadingLoss read_file(WritingDesk& desk, const std::string& path, const Options& options, Console& console) {
   const MemoryMap file(path);
-  if (file.text().empty()) return {};
   const auto ids = desk.encode(file.text());
   const std::span<const TokenId> all(ids);
   const auto bar = console.progress(std::filesystem::path(path).filename().string());
@@ -70,7 +73,7 @@ ReadingLoss read_file(WritingDesk& desk, const std::string& path, const Options&
 nlohmann::json to_json(const FileLoss& file) {
   return {{"file", file.path},
           {"tokens", file.loss.tokens},
-          {"nll", file.loss.tokens > 0 ? file.loss.sum / static_cast<double>(file.loss.tokens) : 0.0},
+          {"nll", mean_loss(file.loss)},
           {"perplexity", perplexity(file.loss)},
           {"seconds", file.loss.seconds}};
 }
@@ -90,10 +93,10 @@ int run(Options& options, Console& console) {
     add(total.loss, losses.back().loss);
     if (!options.json)
       console.out() << fmt::format("{:<40} {:>9} tokens  perplexity {:>10.3f}  {:>8.0f} tok/s\n", path,
-                                   losses.back().loss.tokens, perplexity(losses.back().loss),
-                                   speed(losses.back().loss))
+                                   losses.back().loss.tokens, perplexity(losses.back().loss), speed(losses.back().loss))
                     << std::flush;
   }
+  desk.save();  // also where all texts are empty
   if (options.json) {
     nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", desk.session().tokens_read()}};
     for (const auto& file : losses) json["files"].push_back(to_json(file));

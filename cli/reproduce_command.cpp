@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/result_keeper.h"
 #include "cli/table_plan.h"
-#include "evaluate/analysis.h"
 #include "files/atomic_file.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
@@ -40,11 +40,18 @@ void describe(Fields& fields, Options& options) {
 
 // One row of a table for one seed.
 struct Outcome {
-  std::string method;  // of the plan; the result names that of fwl perplexity
   int64_t seed = 0;
   MethodResult result;
   std::string nll_path;
+  const std::string& method() const { return result.method; }
 };
+
+// The first method of a result of fwl perplexity, under the name that the table has for it.
+MethodResult first_method(const nlohmann::json& result, const std::string& name) {
+  auto method = parse_result(name, result.dump()).methods.front();
+  method.method = name;
+  return method;
+}
 
 class Reproduction {
  public:
@@ -52,7 +59,8 @@ class Reproduction {
       : options_(options),
         console_(console),
         runs_(fs::path(options.runs) / options.scale),
-        results_(fs::path(options.results) / options.scale) {
+        results_(fs::path(options.results) / options.scale),
+        keeper_(runs_, results_, [this](const Arguments& arguments) { return printed_by(arguments); }) {
     make_folder(runs_.string());
     make_folder(results_.string());
   }
@@ -70,12 +78,25 @@ class Reproduction {
     if (is_whole) write(plan, outcomes);
   }
 
+  // How what was made again differs from what was published.
+  void note_differences() const {
+    for (const auto& line : keeper_.differences()) console_.note(line);
+  }
+
  private:
   std::string trained_for(const TablePlan& plan, const std::string& method, int64_t seed) {
     if (!needs_training(plan, method)) return {};
     const auto name = run_name(plan.runs, training_of(method), seed);
     const auto folder = runs_ / name;
-    if (!fs::exists(folder / "model")) printed_by(train_arguments(plan, training_of(method), seed, folder.string()));
+    const auto arguments = train_arguments(plan, training_of(method), seed, folder.string());
+    const auto command_path = (folder / "command.txt").string();
+    if (!fs::exists(folder / "model")) {
+      printed_by(arguments);
+      write_file_atomically(command_path, command_text(arguments) + "\n");
+    } else if (fs::exists(command_path) && MemoryMap(command_path).text() != command_text(arguments) + "\n") {
+      fail(folder.string(), "a run of the plan's command", "one of another (command.txt)",
+           "the plan has changed: remove the folder to train it again");
+    }
     write_file_atomically((results_ / (name + ".jsonl")).string(),
                           MemoryMap((folder / "record.jsonl").string()).text());
     return (folder / "best").string();
@@ -84,40 +105,16 @@ class Reproduction {
   Outcome outcome_of(const TablePlan& plan, const std::string& method, int64_t seed) {
     const auto trained = trained_for(plan, method, seed);
     const auto name = run_name(plan.name, method, seed);
-    Outcome outcome{method, seed, {}, (runs_ / (name + ".nll")).string()};
+    const auto nll_path = (runs_ / (name + ".nll")).string();
     double value = 0;
-    if (is_tuned(method))
-      value = kept(name + ".tune.json", tune_arguments(plan, method, trained))["best"].get<double>();
-    const auto result = kept(name + ".json", test_arguments(plan, method, trained, value, outcome.nll_path));
-    outcome.result = parse_method(result["methods"][0]);
-    outcome.result.method = method;
-    return outcome;
-  }
-
-  // The result of a command: from the folder of runs if it was run there before, and a copy in that of results. What
-  // lies in results alone came with the project: it is made again, and compared.
-  nlohmann::json kept(const std::string& name, const Arguments& arguments) {
-    const auto made_before = result_on_file(runs_ / name, arguments);
-    const auto published = result_on_file(results_ / name, arguments);
-    const auto result = made_before ? *made_before : parse_json(name, printed_by(arguments));
-    const auto text = nlohmann::json({{"command", command_text(arguments)}, {"result", result}}).dump(1) + "\n";
-    if (!made_before) write_file_atomically((runs_ / name).string(), text);
-    if (!made_before && published) compare_with_published(name, result, *published);
-    write_file_atomically((results_ / name).string(), text);
-    return result;
-  }
-
-  static std::optional<nlohmann::json> result_on_file(const fs::path& path, const Arguments& arguments) {
-    if (!fs::exists(path)) return std::nullopt;
-    const auto known = parse_json(path.string(), MemoryMap(path.string()).text());
-    if (known.value("command", "") != command_text(arguments)) return std::nullopt;
-    return known["result"];
-  }
-
-  void compare_with_published(const std::string& name, const nlohmann::json& result, const nlohmann::json& published) {
-    if (!result.contains("methods")) return;
-    const double now = parse_method(result["methods"][0]).nll, then = parse_method(published["methods"][0]).nll;
-    console_.note(fmt::format("{}: {:.4f} nats, published {:.4f}, difference {:+.4f}", name, now, then, now - then));
+    if (is_tuned(method)) {
+      const auto tuned =
+          keeper_.result_of(name + ".tune.json", tune_arguments(plan, method, trained), {{trained, plan.valid}, {}});
+      value = tuned.value("best", 0.0);
+    }
+    const auto result = keeper_.result_of(name + ".json", test_arguments(plan, method, trained, value, nll_path),
+                                          {{trained, plan.test}, {nll_path}});
+    return {seed, first_method(result, method), nll_path};
   }
 
   std::string printed_by(const Arguments& arguments) {
@@ -131,13 +128,10 @@ class Reproduction {
   }
 
   static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome) {
-    for (const auto& before : all) {
-      if (before.method != "static" || before.seed != outcome.seed || outcome.method == "static") continue;
-      if (!fs::exists(before.nll_path) || !fs::exists(outcome.nll_path)) continue;
-      const auto pair = load_pair(before.nll_path, outcome.nll_path);
-      const auto paired = compare({{}, pair.targets, pair.before}, {{}, pair.targets, pair.after});
-      return LossDifference{paired.mean, paired.low, paired.high};
-    }
+    if (outcome.method() == "static") return std::nullopt;
+    for (const auto& before : all)
+      if (before.method() == "static" && before.seed == outcome.seed)
+        return paired_difference(before.nll_path, outcome.nll_path);
     return std::nullopt;
   }
 
@@ -166,11 +160,11 @@ class Reproduction {
     std::string before, after;
     for (const auto& outcome : all) {
       if (outcome.seed != plan.seeds.front() || !fs::exists(outcome.nll_path)) continue;
-      const auto folder = runs_ / run_name(plan.runs, outcome.method, outcome.seed);
+      const auto folder = runs_ / run_name(plan.runs, outcome.method(), outcome.seed);
       if (fs::exists(folder / "record.jsonl")) inputs.push_back(folder.string());
       inputs.push_back(outcome.nll_path);
-      if (outcome.method == "static") before = outcome.nll_path + ":static";
-      if (outcome.method == shown_method(plan)) after = outcome.nll_path + ":fwl";
+      if (outcome.method() == "static") before = outcome.nll_path + ":static";
+      if (outcome.method() == shown_method(plan)) after = outcome.nll_path + ":fwl";
     }
     if (before.empty() || after.empty()) return;
     const auto path = [&](const char* extension) { return (results_ / (plan.name + extension)).string(); };
@@ -180,16 +174,15 @@ class Reproduction {
   // What the methods cost, in one run on the model with fast weights.
   std::vector<MethodResult> costs(const TablePlan& plan, const std::string& method) {
     const auto trained = trained_for(plan, method, plan.seeds.front());
-    const auto result =
-        kept(run_name(plan.name, "speed", plan.seeds.front()) + ".json", speed_arguments(plan, trained));
-    std::vector<MethodResult> rows;
-    for (const auto& row : result["methods"]) rows.push_back(parse_method(row));
-    return rows;
+    const auto name = run_name(plan.name, "speed", plan.seeds.front());
+    const auto result = keeper_.result_of(name + ".json", speed_arguments(plan, trained), {{trained, plan.test}, {}});
+    return parse_result(name, result.dump()).methods;
   }
 
   const Options& options_;
   Console& console_;
   fs::path runs_, results_;
+  ResultKeeper keeper_;
 };
 
 // All tables that are in the folder of results, of every scale, on one page.
@@ -209,7 +202,8 @@ void write_overview(const fs::path& results) {
     const auto json = parse_json(path, MemoryMap(path).text());
     if (!json.contains("table")) continue;
     const auto page = fs::path(path).replace_extension(".html");
-    entries.push_back({parse_result_table(path, json), text_of(fs::path(path).replace_extension(".svg")),
+    entries.push_back({fs::path(path).parent_path().filename().string(), parse_result_table(path, json),
+                       text_of(fs::path(path).replace_extension(".svg")),
                        fs::exists(page) ? fs::relative(page, results).generic_string() : std::string()});
   }
   if (!entries.empty()) write_file_atomically((results / "report.html").string(), make_overview(entries));
@@ -221,6 +215,7 @@ int run(Options& options, Console& console) {
   const auto path = (fs::path(options.plans) / (options.scale + ".toml")).string();
   Reproduction reproduction(options, console);
   for (const auto& plan : load_table_plans(path)) reproduction.make(plan);
+  reproduction.note_differences();
   write_overview(options.results);
   return 0;
 }

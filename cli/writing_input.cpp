@@ -45,15 +45,20 @@ WritingDesk::WritingDesk(const WritingInput& input, Console& console)
 std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
-  const bool is_start = session_.tokens_read() == 0;
-  if (is_start && conventions_.adds_begin && begin) ids.push_back(*begin);
+  const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
+  if (has_begin) ids.push_back(*begin);
   tokenizer().encode(text, ids);
-  if (is_start && ids.empty()) {
-    const auto first = begin ? begin : tokenizer().end_token();
-    if (!first) fail("--prompt", "a text to go on from", "nothing", "the vocabulary has no token that begins a text");
-    ids.push_back(*first);
-  }
+  if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
+}
+
+std::vector<TokenId> WritingDesk::encode_prompt(std::string_view text) const {
+  auto ids = encode(text);
+  if (!ids.empty() || session_.tokens_read() > 0) return ids;
+  const auto begin = tokenizer().begin_token();
+  const auto first = begin ? begin : tokenizer().end_token();
+  if (!first) fail("--prompt", "a text to go on from", "nothing", "the vocabulary has no token that begins a text");
+  return {*first};
 }
 
 void WritingDesk::save() const {

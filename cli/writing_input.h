@@ -32,9 +32,10 @@ class WritingDesk {
   Session& session() { return session_; }
   Writer writer() { return {model(), session_}; }
 
-  // With the begin token where the model wants one at the start of a text. A session that has read nothing needs at
-  // least one token.
+  // With the begin token where the model wants one at the start of a text.
   std::vector<TokenId> encode(std::string_view text) const;
+  // The same, with at least one token for a session that has read nothing: there must be something to go on from.
+  std::vector<TokenId> encode_prompt(std::string_view text) const;
 
   const std::string& path() const { return path_; }  // of the session's file; empty: it has none
   void set_path(std::string path) { path_ = std::move(path); }

@@ -1,6 +1,6 @@
 """A byte model that sees three bytes, with and without fast weights, reading a long text: all else it remembers by learning.
 
-make demo runs it; python examples/byte_stream.py --help lists the settings. Takes about two minutes on two cores.
+python examples/byte_stream.py --help lists the settings. Takes about two minutes on two cores.
 """
 
 import argparse

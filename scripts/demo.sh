@@ -20,7 +20,7 @@ model=$(tail -1 "$out/model.path")
 
 if [ -z "${TEXT:-}" ]; then
   title "a long text: the reference of the Python language, as Python brings it along"
-  .venv/bin/python -c 'from pydoc_data.topics import topics; print("\n\n".join(topics.values()))' > "$text"
+  .venv/bin/python -X utf8 -c 'from pydoc_data.topics import topics; print("\n\n".join(topics.values()))' > "$text"
 fi
 run tokenize --tokenizer "$model" --out "$out/text.tokens" "$text"
 
@@ -29,8 +29,8 @@ run perplexity --model "$model" --adapter "$adapter" --tokens "$out/text.tokens"
   --max-tokens 12288 --save-nll "$out/losses.nll"
 
 title "where it helped"
-run report --before "$out/losses.nll:static" --after "$out/losses.nll:fwl" --tokens "$out/text.tokens" \
-  --tokenizer "$model" --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
+run report "$out/losses.nll" --tokens "$out/text.tokens" --tokenizer "$model" \
+  --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
 
 cat <<TEXT
 

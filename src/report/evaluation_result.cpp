@@ -1,8 +1,10 @@
 #include "report/evaluation_result.h"
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "evaluate/analysis.h"
 #include "files/safetensors.h"
 #include "support/error.h"
 #include "support/json.h"
@@ -28,9 +30,26 @@ MethodResult parse_method(const nlohmann::json& json) {
   result.bits_per_byte = number_or_nan(json, "bits_per_byte");
   result.tokens_per_second = number_or_nan(json, "tokens_per_second");
   result.peak_bytes = number_or_nan(json, "peak_bytes");
-  if (const auto found = json.find("difference"); found != json.end())
-    result.difference = {number_or_nan(*found, "nll"), number_or_nan(*found, "low"), number_or_nan(*found, "high")};
+  if (const auto found = json.find("difference"); found != json.end()) result.difference = parse_difference(*found);
   return result;
+}
+
+LossDifference parse_difference(const nlohmann::json& json) {
+  LossDifference difference{number_or_nan(json, "nll"), {}, {}};
+  if (json.contains("low") && json.contains("high")) {
+    difference.low = number_or_nan(json, "low");
+    difference.high = number_or_nan(json, "high");
+  }
+  return difference;
+}
+
+nlohmann::json to_json(const LossDifference& difference) {
+  nlohmann::json json = {{"nll", difference.mean}, {"perplexity_ratio", std::exp(difference.mean)}};
+  if (difference.low && difference.high) {
+    json["low"] = *difference.low;
+    json["high"] = *difference.high;
+  }
+  return json;
 }
 
 nlohmann::json to_json(const MethodResult& result) {
@@ -76,6 +95,16 @@ EvaluationResult result_of_losses(const std::string& path) {
   auto result = parse_result(path, found->second);
   result.losses_path = path;
   return result;
+}
+
+std::optional<LossDifference> paired_difference(const std::string& before, const std::string& after) {
+  try {
+    const auto pair = load_pair(before, after);
+    const auto paired = compare({{}, pair.targets, pair.before}, {{}, pair.targets, pair.after});
+    return LossDifference{paired.mean, paired.low, paired.high};
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace fwl

@@ -20,8 +20,9 @@ std::string shown_bits(double bits) {
 
 std::string shown_change(const std::optional<LossDifference>& difference) {
   if (!difference) return {};
-  auto text = fmt::format("{:+.1f} %", 100 * std::expm1(difference->mean));
-  if (difference->high) text += fmt::format(" ± {:.1f}", 100 * std::expm1(*difference->high - difference->mean));
+  auto text = shown_signed(100 * std::expm1(difference->mean), 1) + " %";
+  if (difference->high)
+    text += " ± " + shown_number(100 * (std::exp(*difference->high) - std::exp(difference->mean)), 1);
   return text;
 }
 
@@ -101,9 +102,17 @@ std::string cost_title(const ResultTable& table) {
   return fmt::format("Cost, on the {} model", table.cost_model);
 }
 
+// The page has the charts' style already.
+std::string without_style(std::string picture) {
+  const std::string start = "<style>", end = "</style>";
+  const auto first = picture.find(start), last = picture.find(end);
+  if (first != std::string::npos && last != std::string::npos) picture.erase(first, last + end.size() - first);
+  return picture;
+}
+
 std::string overview_section(const OverviewEntry& entry, Captions& captions) {
   const auto& table = entry.table;
-  auto section = element("h2", "", escape_html(table.name)) + "\n";
+  auto section = element("h2", "", escape_html(entry.scale + ": " + table.name)) + "\n";
   section += element("p", "", element("code", "", escape_html(table.command))) + "\n";
   section += html_table(result_heads, result_rows(table),
                         captions.table("The change of perplexity is paired by token, with a 95 % interval from blocks "
@@ -112,21 +121,16 @@ std::string overview_section(const OverviewEntry& entry, Captions& captions) {
   if (!table.costs.empty())
     section += html_table(cost_heads, cost_rows(table), captions.table(escape_html(cost_title(table)) + "."));
   if (!entry.picture.empty())
-    section += "<figure class=\"wide\">\n" + entry.picture +
-               captions.figure("Gain over the static model by position, by frequency in training, by repetition.") +
+    section += "<figure class=\"wide\">\n" + without_style(entry.picture) +
+               captions.figure(fmt::format("Gain of {} over static: by position, by frequency in training where it is "
+                                           "known, by repetition.",
+                                           escape_html(table.cost_model))) +
                "</figure>\n";
   if (!entry.page_link.empty())
     section += element(
         "p", "",
         element("a", "href=\"" + escape_html(entry.page_link) + "\"", "curves of training, the text coloured by gain"));
   return element("section", "", "\n" + section) + "\n";
-}
-
-nlohmann::json to_json(const LossDifference& difference) {
-  nlohmann::json json = {{"nll", difference.mean}, {"perplexity_ratio", std::exp(difference.mean)}};
-  if (difference.low) json["low"] = *difference.low;
-  if (difference.high) json["high"] = *difference.high;
-  return json;
 }
 
 }  // namespace
@@ -158,13 +162,8 @@ ResultTable parse_result_table(const std::string& where, const nlohmann::json& j
     ResultTable table{json.at("table"), json.at("command"), {}, json.at("cost_model"), {}};
     for (const auto& entry : json.at("rows")) {
       ResultRow row{entry.at("seed"), parse_method(entry.at("result")), {}};
-      if (const auto found = entry.find("against_static"); found != entry.end()) {
-        row.against_static = {found->at("nll").get<double>(), {}, {}};
-        if (found->contains("high")) {
-          row.against_static->low = found->at("low").get<double>();
-          row.against_static->high = found->at("high").get<double>();
-        }
-      }
+      if (const auto found = entry.find("against_static"); found != entry.end())
+        row.against_static = parse_difference(*found);
       table.rows.push_back(row);
     }
     for (const auto& cost : json.at("costs")) table.costs.push_back(parse_method(cost));

@@ -30,6 +30,7 @@ ResultTable parse_result_table(const std::string& where, const nlohmann::json& j
 
 // The tables on one page that needs nothing but itself, each with its picture where there is one.
 struct OverviewEntry {
+  std::string scale;
   ResultTable table;
   std::string picture;    // SVG, from gain_picture; may be empty
   std::string page_link;  // the page with all about it, relative; may be empty

@@ -8,26 +8,15 @@
 namespace fwl {
 namespace {
 
-// Losses of the same tokens are compared in pairs, where both are on file.
-std::optional<LossDifference> paired_difference(const EvaluationResult& first, const EvaluationResult& result,
-                                                const std::string& method) {
-  if (first.losses_path.empty() || result.losses_path.empty()) return std::nullopt;
-  try {
-    const auto pair =
-        load_pair(first.losses_path + ":" + first.methods.front().method, result.losses_path + ":" + method);
-    const auto paired = compare({{}, pair.targets, pair.before}, {{}, pair.targets, pair.after});
-    return LossDifference{paired.mean, paired.low, paired.high};
-  } catch (const UserError&) {  // as many tokens, but others
-    return std::nullopt;
-  }
-}
-
 std::optional<LossDifference> difference_to_first(const EvaluationResult& first, const EvaluationResult& result,
                                                   const MethodResult& method) {
   if (&first == &result) return method.difference;
   const auto& start = first.methods.front();
   if (first.data_hash != result.data_hash || start.tokens != method.tokens) return std::nullopt;
-  if (const auto paired = paired_difference(first, result, method.method)) return paired;
+  if (!first.losses_path.empty() && !result.losses_path.empty())
+    if (const auto paired =
+            paired_difference(first.losses_path + ":" + start.method, result.losses_path + ":" + method.method))
+      return paired;
   return LossDifference{method.nll - start.nll, {}, {}};
 }
 
@@ -118,7 +107,7 @@ std::string results_section(const std::vector<EvaluationResult>& results, Captio
   const auto caption = captions.table(
       "Loss in nats per token, perplexity with its standard error, and the difference in nats to the first row: paired "
       "by token, with a 95 % interval from blocks of 256 tokens where the losses of both are on file. Time is relative "
-      "to the first row; memory is the process's peak so far.");
+      "to the first row; memory is the process's peak while the method ran.");
   const auto head =
       "<thead><tr><th scope=\"col\">method</th><th>tokens</th><th>nll</th><th>perplexity</th><th>bits/byte</th>"
       "<th>difference</th><th>ppl</th><th>tok/s</th><th>× time</th><th>memory</th></tr></thead>\n";

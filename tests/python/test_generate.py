@@ -118,6 +118,7 @@ def test_an_empty_text_is_read_as_nothing(trained, tmp_path):
     empty.write_text("")
     read = [PROGRAM, "read", "--model", trained[0], "--threads", "1", "--session", tmp_path / "a.session"]
     assert " 0 tokens" in run([*read, empty]).stdout
+    assert (tmp_path / "a.session").exists()
     both = run([*read, "--json", empty, trained[1]])
     assert both.returncode == 0, both.stderr
     assert [file["tokens"] > 0 for file in json.loads(both.stdout)["files"]] == [False, True]

@@ -1,6 +1,7 @@
 """fwl reproduce: tables from training to test, as commands that are shown, kept and not run twice."""
 
 import json
+import os
 import shutil
 from xml.etree import ElementTree
 
@@ -74,7 +75,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert picture.count("aria-label") == 3
     assert "passage" in (tmp_path / "results/small/tiny.html").read_text()
     overview = (tmp_path / "results/report.html").read_text()
-    assert "<h2>tiny</h2>" in overview and "small/tiny.html" in overview and overview.count("aria-label") == 3
+    assert "<h2>small: tiny</h2>" in overview and "small/tiny.html" in overview and overview.count("aria-label") == 3
     again = run(command)
     commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
     assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]
@@ -82,7 +83,23 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     repeated = run([*command, "--only", "tiny-static-0"])
     assert "fwl train" in repeated.stderr and "fwl perplexity" in repeated.stderr
     loss = f"{rows[0]['result']['nll']:.4f}"
-    assert f"tiny-static-0.json: {loss} nats, published {loss}, difference +0.0000" in repeated.stderr
+    assert f"tiny-static-0: {loss}, published {loss}, difference +0.0000" in repeated.stderr
+    published = tmp_path / "results/small/tiny-test-time-0.tune.json"
+    tuned = json.loads(published.read_text())
+    tuned["result"]["best"] += 1
+    published.write_text(json.dumps(tuned))
+    repeated = run([*command, "--only", "tiny-test-time-0"])
+    assert "difference -1.0000" in repeated.stderr and "fwl train" not in repeated.stderr
+    os.utime(tokens)  # other data: tests are made again
+    assert "fwl perplexity" in run([*command, "--only", "tiny-static-0"]).stderr
+    plan = tmp_path / "small.toml"
+    plan.write_text(plan.read_text().replace("optimizer.lr=1e-2", "optimizer.lr=1e-3"))
+    changed = run([*command, "--only", "tiny-static-0"])
+    assert changed.returncode == 1 and "remove the folder" in changed.stderr
+    table_file = tmp_path / "results/small/tiny.json"
+    table_file.write_text(table_file.read_text().replace('"nll": -', '"nll": null, "was": -'))  # as after a loss of NaN
+    plan.write_text(plan.read_text().replace("optimizer.lr=1e-3", "optimizer.lr=1e-2"))
+    assert run([*command, "--only", "tiny-static-0"]).returncode == 0
 
 
 ADAPTER = """
