@@ -1,4 +1,4 @@
-// `fwl inspect`: what is in a model file, a model folder, a tokenizer or a token file.
+// `fwl inspect`: what is in a model file, a model folder, an adapter, a tokenizer or a token file.
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -15,7 +15,7 @@ struct InspectOptions {
 };
 
 void describe_options(Fields& fields, InspectOptions& options) {
-  fields.add("path", options.path, "a GGUF, safetensors, tokenizer or token file, or a Hugging Face folder")
+  fields.add("path", options.path, "a GGUF, safetensors, tokenizer or token file, a Hugging Face folder or an adapter")
       .required()
       .positional();
   fields.add("json", options.json, "print JSON instead of a table");

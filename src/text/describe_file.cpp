@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view known_formats = "a GGUF, safetensors, tokenizer or token file, or a Hugging Face folder";
+constexpr std::string_view known_formats =
+    "a GGUF, safetensors, tokenizer or token file, a Hugging Face folder or an adapter";
 
 json describe_tokenizer(const std::string& path) {
   const auto tokenizer = open_tokenizer(path);
@@ -62,7 +63,23 @@ json describe_json(const std::string& path, std::string_view text) {
   fail(path, known_formats, "another JSON file");
 }
 
+// An adapter (store/adapter_folder.h): its description with dotted names, and its tensors.
+json describe_adapter(const std::string& folder) {
+  const auto description_path = folder + "/adapter.json", tensor_path = folder + "/adapter.safetensors";
+  auto result = describe(SafetensorsFile(tensor_path));
+  result["format"] = "adapter";
+  result["metadata"] = json::object();
+  const auto content = parse_json(description_path, MemoryMap(description_path).text());
+  for (const auto& [key, value] : content.items()) {
+    if (!value.is_object()) result["metadata"][key] = value;
+    if (value.is_object())
+      for (const auto& [inner, setting] : value.items()) result["metadata"][key + "." + inner] = setting;
+  }
+  return result;
+}
+
 json describe_folder(const std::string& path) {
+  if (std::filesystem::exists(path + "/adapter.json")) return describe_adapter(path);
   return is_huggingface_folder(path) ? describe(HuggingFaceFolder(path)) : describe_tokenizer(path);
 }
 

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <chrono>
 #include <cmath>
@@ -152,7 +153,9 @@ void Trainer::report_step(StepReport& report, double started) {
   ++since_line_.steps;
   report.seconds = since_line_.seconds / static_cast<double>(since_line_.steps);
   report.tokens_per_second = static_cast<double>(since_line_.tokens) / since_line_.seconds;
-  report.share_of_peak = peak_flops_ > 0 ? facts_.flops_per_token * report.tokens_per_second / peak_flops_ : 0;
+  const double flops = facts_.flops_per_token * report.tokens_per_second;
+  peak_flops_ = std::max(peak_flops_, flops);  // a busy moment may have hidden it at the start
+  report.share_of_peak = peak_flops_ > 0 ? flops / peak_flops_ : 0;
   report.seconds_left = report.seconds * static_cast<double>(options_.run.steps - step_);
   observer_.on_step(report);
   if (!is_line_due() && report.skipped.empty()) return;

@@ -134,6 +134,8 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     losses = {row["result"]["method"]: row["result"]["nll"] for row in rows}
     assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd"}
     assert losses["base"] != losses["static"]
+    shown = run([PROGRAM, "inspect", tmp_path / "runs/small/shared-boundary-0/best"]).stdout
+    assert ": adapter\n" in shown and "layer.gradient_at" in shown and "fast.log_steps" in shown
     assert not any("--adapter" in line for line in commands if "dynamic-sgd" in line and "static" not in line)
 
 
