@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/token_tensor.h"
 #include "engine/torch.h"
@@ -23,6 +24,9 @@ nlohmann::json text_facts(const TokenFile& file) {
   return {{"path", file.path()}, {"tokens", file.size()}, {"hash", to_hex(file.ids_hash())}};
 }
 
+// What the layer adds to its input while its fast weights are off; zero at the start where it is residual.
+const std::set<std::string> output_weights = {"fast.W", "fast.b", "fast.gain", "fast.shift"};
+
 }  // namespace
 
 AttachConfig::AttachConfig() {
@@ -38,6 +42,8 @@ AttachConfig::AttachConfig() {
 void add_fields(Fields& fields, AttachConfig& config) {
   fields.add("base", config.base, "the pretrained model: a GGUF file or a Hugging Face folder").required();
   fields.add("trains_base", config.trains_base, "train the base too (Hugging Face folders)");
+  fields.add("trains_slow", config.trains_slow,
+             "false: only keys, step sizes and decays; without fast weights the model stays its base exactly");
   fields.add("window_tokens", config.window_tokens, "the base starts anew after so many tokens").range(2, 1 << 24);
   fields.add("segment_tokens", config.segment_tokens, "tokens of a lane in a step").range(1, 1 << 24);
   fields.add("rows", config.rows, "lanes: places of the text that are read at the same time").range(1, 4096);
@@ -56,6 +62,9 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
   if (config_.trains_base && config_.segment_tokens > config_.window_tokens)
     fail("segment_tokens", fmt::format("at most window_tokens, {}", config_.window_tokens),
          std::to_string(config_.segment_tokens), "a trained base reads a segment at a time");
+  if (!config_.trains_slow && (config_.trains_base || !config_.layer.is_residual || config_.objective.name == "static"))
+    fail("trains_slow = false", "a frozen base, a residual layer and objective fwl", "others",
+         "nothing would be left to train, or the layer would not start from zero");
   description_ = {std::filesystem::path(config_.base).filename().string(),
                   model_hash(config_.base, progress),
                   base_->architecture(),
@@ -91,7 +100,9 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
 }
 
 NamedTensors AttachTask::parameters() const {
-  return config_.trains_base ? model_->parameters() : adapter_parameters(model_->adapter());
+  auto all = config_.trains_base ? model_->parameters() : adapter_parameters(model_->adapter());
+  if (!config_.trains_slow) std::erase_if(all, [](const auto& entry) { return output_weights.contains(entry.first); });
+  return all;
 }
 
 TaskFacts AttachTask::facts() const {
