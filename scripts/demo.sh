@@ -26,7 +26,7 @@ run tokenize --tokenizer "$model" --out "$out/text.tokens" "$text"
 
 title "reading its first tokens, once, with and without fast weights"
 run perplexity --model "$model" --adapter "$adapter" --tokens "$out/text.tokens" --together \
-  --max-tokens 12288 --save-nll "$out/losses.nll"
+  --max-tokens 16384 --save-nll "$out/losses.nll"
 
 title "where it helped"
 run report "$out/losses.nll" --tokens "$out/text.tokens" --tokenizer "$model" \
