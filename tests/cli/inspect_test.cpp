@@ -90,8 +90,8 @@ TEST(Inspect, TextFromTheFileCannotReachTheTerminalAsControl) {
 TEST(Inspect, UnknownAndMissingFilesAreClearErrors) {
   const auto path = write("notes.txt", "hello there\n");
   EXPECT_EQ(inspect(path).errors, "fwl: " + path +
-                                      ": expected a GGUF, safetensors, tokenizer or token file, or a Hugging Face "
-                                      "folder, got a file that begins with 'hello th'\n");
+                                      ": expected a GGUF, safetensors, tokenizer or token file, a Hugging Face "
+                                      "folder or an adapter, got a file that begins with 'hello th'\n");
   EXPECT_EQ(inspect(path).code, 1);
   EXPECT_NE(inspect(write("other.json", "{\"a\": 1}")).errors.find("another JSON file"), std::string::npos);
   EXPECT_NE(inspect(write("empty", "")).errors.find("an empty file"), std::string::npos);
