@@ -30,6 +30,7 @@ class PieceReader {
     if (piece.resets_fast) {
       session_.fast = {};
       session_.bias.clear();
+      session_.bias_tokens = 0;
     }
     const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(device_);
     const auto hidden = model_.base().read(ids.narrow(1, 0, piece.count), session_.base);

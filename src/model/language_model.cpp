@@ -36,8 +36,12 @@ Adaptation adaptation_from_name(const std::string& name) {
 Session Session::clone() const {
   std::vector<at::Tensor> bias_copy;
   for (const auto& sums : bias) bias_copy.push_back(sums.clone());
-  return {base.clone(), fast.is_defined() ? fast.clone() : FastState{}, bias_copy,
-          last_hidden.defined() ? last_hidden.clone() : at::Tensor(), place};
+  return {base.clone(),
+          fast.is_defined() ? fast.clone() : FastState{},
+          bias_copy,
+          bias_tokens,
+          last_hidden.defined() ? last_hidden.clone() : at::Tensor(),
+          place};
 }
 
 void Session::detach() {
@@ -81,7 +85,7 @@ NamedTensors LanguageModel::parameters() const {
 }
 
 Session LanguageModel::new_session(int64_t sequences) const {
-  return {base_->new_state(sequences), {}, {}, {}, {}};
+  return {base_->new_state(sequences), {}, {}, 0, {}, {}};
 }
 
 Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const ReadOptions& options) const {
@@ -125,10 +129,36 @@ Losses LanguageModel::score_by_layer(const at::Tensor& hidden, const at::Tensor&
 
 Losses LanguageModel::score_by_bias(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
                                     const at::Tensor& token_weights) const {
-  auto output = bias_only(outputs(hidden, session, Adaptation::off), targets, *base_->head(), adapter_.bias_log_step,
-                          token_weights, session.bias);
-  session.bias = std::move(output.state);
-  return {output.fast_loss, output.slow_loss};
+  const auto y = outputs(hidden, session, Adaptation::off);
+  const int64_t tokens = y.size(1), segment = bias_segment_tokens();
+  std::vector<at::Tensor> fast, slow;
+  for (int64_t start = 0, count = 0; start < tokens; start += count) {
+    count = segment == 0 ? tokens : std::min(tokens - start, segment - session.bias_tokens % segment);
+    const auto weights = token_weights.defined() ? token_weights.narrow(1, start, count) : token_weights;
+    auto output = bias_only(y.narrow(1, start, count), targets.narrow(1, start, count), *base_->head(),
+                            adapter_.bias_log_step, weights, decayed_bias(session));
+    session.bias = std::move(output.state);
+    session.bias_tokens += count;
+    fast.push_back(output.fast_loss);
+    slow.push_back(output.slow_loss);
+  }
+  return {at::cat(fast, 1), at::cat(slow, 1)};
+}
+
+int64_t LanguageModel::bias_segment_tokens() const {
+  if (!layer() || !layer()->parameters().decay_logits.defined()) return 0;
+  return layer()->options().gradient_at == GradientPoint::boundary ? adapter_.chunk_tokens
+                                                                   : layer()->options().segment_tokens;
+}
+
+// Where a segment has ended the decay is still to come, so that it is learned from what the next segment loses by it.
+std::vector<at::Tensor> LanguageModel::decayed_bias(const Session& session) const {
+  const int64_t segment = bias_segment_tokens();
+  auto bias = session.bias;
+  if (segment == 0 || session.bias_tokens == 0 || session.bias_tokens % segment != 0) return bias;
+  const auto decay = layer()->decays().b;
+  for (auto& sums : bias) sums = sums * decay;
+  return bias;
 }
 
 Losses LanguageModel::score_unchanged(const at::Tensor& hidden, const at::Tensor& targets, const Session& session,
@@ -164,7 +194,7 @@ at::Tensor LanguageModel::outputs(const at::Tensor& hidden, const Session& sessi
 std::shared_ptr<const Head> LanguageModel::head_for(const Session& session, int64_t sequence) const {
   if (session.bias.empty()) return base_->head();
   std::vector<at::Tensor> sums;
-  for (const auto& cluster : session.bias) sums.push_back(cluster[sequence]);
+  for (const auto& cluster : decayed_bias(session)) sums.push_back(cluster[sequence]);
   return moved_head(*base_->head(), adapter_.bias_log_step, sums);
 }
 

@@ -76,6 +76,9 @@ class LanguageModel {
                         const ReadOptions& options, const at::Tensor& token_weights) const;
   Losses score_by_bias(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
                        const at::Tensor& token_weights) const;
+  // The fast bias decays as the layer's b does: at the ends of the layer's segments; 0: never.
+  int64_t bias_segment_tokens() const;
+  std::vector<at::Tensor> decayed_bias(const Session& session) const;
   Losses score_unchanged(const at::Tensor& hidden, const at::Tensor& targets, const Session& session,
                          const ReadOptions& options, const at::Tensor& token_weights) const;
 

@@ -21,6 +21,7 @@ struct Session {
   BaseState base;
   FastState fast;                // undefined without a fast weight layer
   std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
+  int64_t bias_tokens = 0;       // how many tokens are in `bias`
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
   WritingPlace place;
 

@@ -100,6 +100,7 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
   if (session.fast.is_defined()) append_state(tensors, "state.", session.fast);
   for (size_t index = 0; index < session.bias.size(); ++index) tensors[bias_name(index)] = session.bias[index];
+  if (!session.bias.empty()) tensors["bias.tokens"] = numbers_tensor({session.bias_tokens});
   append_place(tensors, session.place);
 }
 
@@ -115,9 +116,11 @@ Session LanguageModel::take_session(TensorReader& reader) const {
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
   }
-  if (is_bias_only() && reader.has(bias_name(0)))
+  if (is_bias_only() && reader.has(bias_name(0))) {
     for (const auto words : bias_only_words(*base_->head()))
       session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
+    session.bias_tokens = reader.take_number("bias.tokens");
+  }
   session.place = take_place(reader, base_->vocabulary_size());
   return session;
 }

@@ -113,6 +113,44 @@ def test_a_text_longer_than_the_training_is_warned_of_where_nothing_decays(train
     assert "may diverge" not in run([PROGRAM, "perplexity", "--model", trained[0], *command[4:]]).stderr
 
 
+def slow_logits(weights, hidden):
+    v = torch.relu(hidden @ weights["fast.U"] + weights["fast.a"]) ** 2
+    z = v @ weights["fast.W"] + weights["fast.b"]
+    y = torch.nn.functional.layer_norm(z, z.shape[-1:], weights["fast.gain"], weights["fast.shift"], 1e-6)
+    return y @ weights["embedding.weight"].T + weights["head.bias"]
+
+
+def test_the_fast_bias_decays_at_the_ends_of_segments_however_it_is_read(trained, tmp_path):
+    _, text, tokens = trained
+    result = run([PROGRAM, "train", "--data.train", tokens, "--out", tmp_path / "run", *TINY, "--run.steps", "20",
+                  "--objective.name", "bias-only", "--data.order", "lanes", "--layer.decay", "0.6",
+                  "--layer.segment-tokens", "16", "--optimizer.lr", "1e-2", "--optimizer.step-lr-factor", "20"])
+    assert result.returncode == 0, result.stderr
+    model, ids = fwl.open_model(str(tmp_path / "run/model")), torch.tensor(list(text.read_bytes()))[:100]
+    weights = model.parameters()
+    decay, step = weights["fast.decay_logits"].sigmoid()[3], weights["bias_only.log_step"].exp()
+    assert abs(decay.item() - 0.6) > 1e-4  # learned
+    with torch.no_grad():
+        logits = slow_logits(weights, model.base.read(ids.unsqueeze(0), model.base.new_state())[0])
+        total, expected = torch.zeros(256), []
+        for index, target in enumerate(ids[1:]):
+            if index % 16 == 0:
+                total = total * decay
+            expected.append(torch.nn.functional.cross_entropy(logits[index] - step * total, target))
+            total = total + logits[index].softmax(0) - torch.nn.functional.one_hot(target, 256)
+        for lengths in ([100], [1] * 100, [33, 2, 65]):
+            session = model.new_session()
+            losses = [model.read(part.unsqueeze(0), session)[0] for part in ids.split(lengths)]
+            assert torch.allclose(torch.cat(losses), torch.stack(expected), atol=1e-5)
+        session = model.new_session()
+        model.read(ids[:33].unsqueeze(0), session)  # 32 losses: a segment has just ended
+        chosen = model.next_logits(session)[0].log_softmax(0)[ids[33]]
+        assert chosen.item() == pytest.approx(-expected[32].item(), abs=1e-5)
+        model.save_session(session, str(tmp_path / "a.session"), "m")
+        rest = model.read(ids[33:].unsqueeze(0), model.load_session(str(tmp_path / "a.session"), "m"))[0]
+        assert torch.allclose(rest, torch.stack(expected[32:]), atol=1e-5)
+
+
 def dynamic_loop(path, ids, segment, update):
     """Plain PyTorch: score a segment, then move every weight by its gradient."""
     model = fwl.open_model(str(path))
@@ -124,10 +162,7 @@ def dynamic_loop(path, ids, segment, update):
     for start in range(0, len(ids) - 1, segment):
         inputs, targets = ids[start:start + segment][:len(ids) - 1 - start], ids[start + 1:start + segment + 1]
         hidden = base.read(inputs.unsqueeze(0), state)[0]
-        v = torch.relu(hidden @ weights["fast.U"] + weights["fast.a"]) ** 2
-        z = v @ weights["fast.W"] + weights["fast.b"]
-        y = torch.nn.functional.layer_norm(z, z.shape[-1:], weights["fast.gain"], weights["fast.shift"], 1e-6)
-        logits = y @ weights["embedding.weight"].T + weights["head.bias"]
+        logits = slow_logits(weights, hidden)
         loss = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
         losses.append(loss.detach())
         names = [name for name in weights if not name.startswith("fast.log")]
