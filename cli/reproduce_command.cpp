@@ -27,12 +27,15 @@ namespace fs = std::filesystem;
 struct Options {
   std::vector<std::string> what;
   std::string scale = "here", plans = "config/tables", runs = "runs", results = "results", only;
+  bool finished = false;
 };
 
 void describe(Fields& fields, Options& options) {
   fields.add("what", options.what, "tables").positional().required();
   fields.add("scale", options.scale, "the plan, a file of that name in --plans: here, quick, ablations, adapter");
   fields.add("only", options.only, "nothing but this table of the plan, or this run: TABLE-METHOD-SEED");
+  fields.add("finished", options.finished,
+             "run nothing: the tables of the rows that are finished, here or in --results");
   fields.add("plans", options.plans, "folder of the plans");
   fields.add("runs", options.runs, "folder for models, checkpoints and losses");
   fields.add("results", options.results, "folder for run records and results");
@@ -72,10 +75,13 @@ class Reproduction {
         const auto name = run_name(plan.name, method, seed);
         if (seed != plan.seeds.front() && !has_seeds(method)) continue;
         if (!options_.only.empty() && options_.only != plan.name && options_.only != name) continue;
-        outcomes.push_back(outcome_of(plan, method, seed));
+        if (!options_.finished)
+          outcomes.push_back(outcome_of(plan, method, seed));
+        else if (const auto result = keeper_.finished(name + ".json"))
+          outcomes.push_back({seed, first_method(*result, method), nll_path(name)});
       }
     const bool is_whole = options_.only.empty() || options_.only == plan.name;
-    if (is_whole) write(plan, outcomes);
+    if (is_whole && !outcomes.empty()) write(plan, outcomes);
   }
 
   // How what was made again differs from what was published.
@@ -105,17 +111,19 @@ class Reproduction {
   Outcome outcome_of(const TablePlan& plan, const std::string& method, int64_t seed) {
     const auto trained = trained_for(plan, method, seed);
     const auto name = run_name(plan.name, method, seed);
-    const auto nll_path = (runs_ / (name + ".nll")).string();
+    const auto losses = nll_path(name);
     double value = 0;
     if (is_tuned(method)) {
       const auto tuned =
           keeper_.result_of(name + ".tune.json", tune_arguments(plan, method, trained), {{trained, plan.valid}, {}});
       value = tuned.value("best", 0.0);
     }
-    const auto result = keeper_.result_of(name + ".json", test_arguments(plan, method, trained, value, nll_path),
-                                          {{trained, plan.test}, {nll_path}});
-    return {seed, first_method(result, method), nll_path};
+    const auto result = keeper_.result_of(name + ".json", test_arguments(plan, method, trained, value, losses),
+                                          {{trained, plan.test}, {losses}});
+    return {seed, first_method(result, method), losses};
   }
+
+  std::string nll_path(const std::string& name) const { return (runs_ / (name + ".nll")).string(); }
 
   std::string printed_by(const Arguments& arguments) {
     console_.note("$ " + command_text(arguments));
@@ -127,21 +135,39 @@ class Reproduction {
     return printed.str();
   }
 
-  static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome) {
-    if (outcome.method() == "static") return std::nullopt;
-    for (const auto& before : all)
-      if (before.method() == "static" && before.seed == outcome.seed)
-        return paired_difference(before.nll_path, outcome.nll_path);
-    return std::nullopt;
+  // Of a row to static: of every token's losses where they are at hand, otherwise as the table has it, or of the means.
+  static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome,
+                                                  const std::optional<ResultTable>& published) {
+    const auto is_static = [&](const Outcome& other) {
+      return other.method() == "static" && other.seed == outcome.seed;
+    };
+    const auto before = std::ranges::find_if(all, is_static);
+    if (before == all.end() || outcome.method() == "static") return std::nullopt;
+    if (fs::exists(before->nll_path) && fs::exists(outcome.nll_path))
+      return paired_difference(before->nll_path, outcome.nll_path);
+    const LossDifference of_means{outcome.result.nll - before->result.nll, {}, {}};
+    if (!published) return of_means;
+    for (const auto& row : published->rows)
+      if (row.seed == outcome.seed && row.result.method == outcome.method() && row.against_static &&
+          std::abs(row.against_static->mean - of_means.mean) < 1e-6)
+        return row.against_static;
+    return of_means;
+  }
+
+  static std::optional<ResultTable> published_table(const std::string& path) {
+    if (!fs::exists(path)) return std::nullopt;
+    return parse_result_table(path, parse_json(path, MemoryMap(path).text()));
   }
 
   // The table as Markdown, and as JSON for the page of all tables.
   void write(const TablePlan& plan, const std::vector<Outcome>& all) {
     ResultTable table{plan.name, "fwl reproduce tables --scale " + options_.scale, {}, shown_method(plan), {}};
-    for (const auto& outcome : all) table.rows.push_back({outcome.seed, outcome.result, difference(all, outcome)});
+    const auto path = results_ / plan.name;
+    const auto published = published_table(path.string() + ".json");
+    for (const auto& outcome : all)
+      table.rows.push_back({outcome.seed, outcome.result, difference(all, outcome, published)});
     if (!table.cost_model.empty()) table.costs = costs(plan, table.cost_model);
     const auto text = to_markdown(table);
-    const auto path = results_ / plan.name;
     write_file_atomically(path.string() + ".md", text);
     write_file_atomically(path.string() + ".json", to_json(table).dump(1) + "\n");
     console_.out() << text << std::flush;
@@ -173,8 +199,12 @@ class Reproduction {
 
   // What the methods cost, in one run on the model with fast weights.
   std::vector<MethodResult> costs(const TablePlan& plan, const std::string& method) {
-    const auto trained = trained_for(plan, method, plan.seeds.front());
     const auto name = run_name(plan.name, "speed", plan.seeds.front());
+    if (options_.finished) {
+      const auto known = keeper_.finished(name + ".json");
+      return known ? parse_result(name, known->dump()).methods : std::vector<MethodResult>{};
+    }
+    const auto trained = trained_for(plan, method, plan.seeds.front());
     const auto result = keeper_.result_of(name + ".json", speed_arguments(plan, trained), {{trained, plan.test}, {}});
     return parse_result(name, result.dump()).methods;
   }
@@ -226,7 +256,8 @@ Command reproduce_command() {
   return make_command<Options>("reproduce", "the tables of results, from training to test",
                                "examples:\n"
                                "  fwl reproduce tables --scale here\n"
-                               "  fwl reproduce tables --scale quick --only enwik8-sparse-fwl-0",
+                               "  fwl reproduce tables --scale quick\n"
+                               "  fwl reproduce tables --scale here --only enwik8-sparse-fwl-0",
                                describe, run);
 }
 

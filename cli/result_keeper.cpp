@@ -49,6 +49,12 @@ std::optional<nlohmann::json> ResultKeeper::made_before(const std::string& name,
   return known;
 }
 
+std::optional<nlohmann::json> ResultKeeper::finished(const std::string& name) const {
+  auto known = json_on_file(runs_ / name);
+  if (!known) known = json_on_file(results_ / name);
+  return known ? std::optional((*known)["result"]) : std::nullopt;
+}
+
 nlohmann::json ResultKeeper::result_of(const std::string& name, const Arguments& arguments, const Files& files) {
   auto known = made_before(name, arguments, files);
   if (!known) {

@@ -25,6 +25,9 @@ class ResultKeeper {
   // and compared.
   nlohmann::json result_of(const std::string& name, const Arguments& arguments, const Files& files);
 
+  // A result that was made before, here or elsewhere, whatever has become of its files.
+  std::optional<nlohmann::json> finished(const std::string& name) const;
+
   // How results that were made again differ from the published ones, a line each.
   const std::vector<std::string>& differences() const { return differences_; }
 

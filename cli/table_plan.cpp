@@ -146,7 +146,7 @@ bool is_tuned(const std::string& method) {
 }
 
 bool has_seeds(const std::string& method) {
-  return !is_tuned(method) && method != "bias-only" && method != "base";
+  return !is_tuned(method) && method != "bias-only" && method != "base" && !method.ends_with(off_suffix);
 }
 
 bool needs_training(const TablePlan& plan, const std::string& method) {

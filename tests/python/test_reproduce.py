@@ -61,7 +61,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert sum("fwl train" in line for line in commands) == 8  # static, fwl, boundary, short twice, bias-only once; one is there
     assert sum("fwl tune" in line for line in commands) == 2
     table = (tmp_path / "results/small/tiny.md").read_text()
-    assert table == made.stdout and table.count("\n| ") == 18 and "2 seeds" in table
+    assert table == made.stdout and table.count("\n| ") == 17 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())["rows"]
     assert [(row["result"]["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
@@ -84,6 +84,12 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert "fwl train" in repeated.stderr and "fwl perplexity" in repeated.stderr
     loss = f"{rows[0]['result']['nll']:.4f}"
     assert f"tiny-static-0: {loss}, published {loss}, difference +0.0000" in repeated.stderr
+    finished = run([*command, "--finished"])  # of all rows but one only what is published is at hand
+    assert finished.returncode == 0 and "$ fwl" not in finished.stderr
+    assert finished.stdout == made.stdout
+    (tmp_path / "results/small/tiny-boundary-1.json").unlink()
+    assert "| boundary | 1 |" in finished.stdout
+    assert "| boundary | 1 |" not in run([*command, "--finished"]).stdout
     published = tmp_path / "results/small/tiny-test-time-0.tune.json"
     tuned = json.loads(published.read_text())
     tuned["result"]["best"] += 1
