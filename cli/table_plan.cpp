@@ -95,6 +95,7 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.tokenizer = reader.optional_text("tokenizer");
   plan.settings = reader.list<std::string>("settings", false);
   plan.slow_settings = reader.list<std::string>("slow_settings", false);
+  plan.fast_settings = reader.list<std::string>("fast_settings", false);
   plan.methods = reader.list<std::string>("methods", true);
   plan.variants = reader.lists("variants");
   plan.protocol = reader.list<std::string>("protocol", false);
@@ -172,6 +173,8 @@ Arguments train_arguments(const TablePlan& plan, const std::string& training, in
   set(std::string("layer.gradient_at=") + (is_boundary ? "boundary" : "slow"));
   if (!is_boundary)
     for (const auto& setting : plan.slow_settings) set(setting);
+  if (training == "fwl" || training == "bias-only")
+    for (const auto& setting : plan.fast_settings) set(setting);
   if (variant != plan.variants.end())
     for (const auto& setting : variant->second) set(setting);
   set(fmt::format("run.seed={}", seed));

@@ -18,6 +18,7 @@ struct TablePlan {
   std::string base;                        // path of a pretrained model; empty: models are trained from scratch
   std::vector<std::string> settings;       // key=value, over the config
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
+  std::vector<std::string> fast_settings;  // the same for fwl and bias-only alone
   // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms; fwl-off and boundary-off: the models
   // that were trained so, with their fast weights off
   std::vector<std::string> methods;

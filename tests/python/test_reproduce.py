@@ -30,6 +30,7 @@ PLAN = """
 name = "tiny"
 config = "{folder}/tiny.toml"
 settings = ["optimizer.lr=1e-2"]
+fast_settings = ["objective.slow_share=0.5"]
 seeds = [0, 1]
 methods = ["static", "fwl", "boundary", "boundary-off", "short", "bias-only", "test-time", "dynamic-sgd"]
 variants = {{ short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"] }}
@@ -68,6 +69,9 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert kept["command"] in "\n".join(commands) and kept["result"]["methods"][0]["method"] == "test-time"
     first = json.loads((tmp_path / "results/small/tiny-boundary-1.jsonl").read_text().splitlines()[0])
     assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
+    assert first["config"]["objective"]["slow_share"] == 0
+    fwl = json.loads((tmp_path / "results/small/tiny-fwl-0.jsonl").read_text().splitlines()[0])["config"]
+    assert fwl["objective"]["slow_share"] == 0.5
     short = json.loads((tmp_path / "results/small/tiny-short-0.jsonl").read_text().splitlines()[0])["config"]
     assert short["layer"]["chunk_tokens"] == 8 and short["objective"]["name"] == "fwl-first-order"
     picture = (tmp_path / "results/small/tiny.svg").read_text()
