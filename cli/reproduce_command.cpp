@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -215,7 +216,7 @@ class Reproduction {
   ResultKeeper keeper_;
 };
 
-// All tables that are in the folder of results, of every scale, on one page.
+// All tables that are in the folder of results: of every scale on one page, and a summary of each scale.
 void write_overview(const fs::path& results) {
   std::vector<std::string> paths;
   for (const auto& scale : fs::directory_iterator(results)) {
@@ -237,6 +238,10 @@ void write_overview(const fs::path& results) {
                        fs::exists(page) ? fs::relative(page, results).generic_string() : std::string()});
   }
   if (!entries.empty()) write_file_atomically((results / "report.html").string(), make_overview(entries));
+  std::map<std::string, std::vector<ResultTable>> scales;
+  for (const auto& entry : entries) scales[entry.scale].push_back(entry.table);
+  for (const auto& [scale, tables] : scales)
+    write_file_atomically((results / scale / "summary.md").string(), summary_markdown(tables));
 }
 
 int run(Options& options, Console& console) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -141,6 +142,26 @@ std::string to_markdown(const ResultTable& table) {
   if (!table.costs.empty())
     text += fmt::format("\n{}:\n\n{}", cost_title(table), markdown_table(cost_heads, cost_rows(table)));
   return text;
+}
+
+std::string summary_markdown(const std::vector<ResultTable>& tables) {
+  Cells heads = {""};
+  for (const auto& table : tables)
+    for (const auto& row : table.rows)
+      if (std::ranges::find(heads, row.result.method) == heads.end()) heads.push_back(row.result.method);
+  std::vector<Cells> lines;
+  for (const auto& table : tables) {
+    Cells line(heads.size(), "–");
+    line.front() = table.name;
+    for (const auto& row : table.rows) {
+      if (row.seed != table.rows.front().seed) continue;
+      const auto column = std::ranges::find(heads, row.result.method) - heads.begin();
+      line[static_cast<size_t>(column)] =
+          row.against_static ? shown_change(row.against_static) : shown_number(row.result.perplexity, 3);
+    }
+    lines.push_back(std::move(line));
+  }
+  return markdown_table(heads, lines);
 }
 
 nlohmann::json to_json(const ResultTable& table) {

@@ -26,6 +26,8 @@ struct ResultTable {
 
 std::string to_markdown(const ResultTable& table);
 nlohmann::json to_json(const ResultTable& table);
+// A line for each table, of its first seed: the perplexity of static, and how each method changes it.
+std::string summary_markdown(const std::vector<ResultTable>& tables);
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json);
 
 // The tables on one page that needs nothing but itself, each with its picture where there is one.
