@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/published_record.h"
 #include "cli/result_keeper.h"
 #include "cli/table_plan.h"
 #include "files/atomic_file.h"
@@ -79,8 +80,10 @@ class Reproduction {
         if (!options_.only.empty() && options_.only != plan.name && options_.only != name) continue;
         if (!options_.finished)
           outcomes.push_back(outcome_of(plan, method, seed));
-        else if (const auto result = keeper_.finished(name + ".json"))
+        else if (const auto result = keeper_.finished(name + ".json")) {
+          note_other_settings(plan, method, seed);
           outcomes.push_back({seed, first_method(*result, method), nll_path(name)});
+        }
       }
     const bool is_whole = options_.only.empty() || options_.only == plan.name;
     if (is_whole && !outcomes.empty()) write(plan, outcomes);
@@ -110,14 +113,23 @@ class Reproduction {
     return (folder / "best").string();
   }
 
+  // A published row may be older than the plan.
+  void note_other_settings(const TablePlan& plan, const std::string& method, int64_t seed) const {
+    const auto name = run_name(plan.runs, method, seed);
+    const auto record = (results_ / (name + ".jsonl")).string();
+    if (training_of(method) != method || !fs::exists(record)) return;
+    for (const auto& difference : differing_settings(record, train_arguments(plan, method, seed, {})))
+      console_.note(fmt::format("{}: was made with {}", name, difference));
+  }
+
   Outcome outcome_of(const TablePlan& plan, const std::string& method, int64_t seed) {
     const auto trained = trained_for(plan, method, seed);
     const auto name = run_name(plan.name, method, seed);
     const auto losses = nll_path(name);
     double value = 0;
     if (is_tuned(method)) {
-      const auto tuned =
-          keeper_.result_of(name + ".tune.json", tune_arguments(plan, method, trained), {{trained, plan.valid}, {}});
+      const auto tuned = keeper_.result_of(run_name(plan.runs, method, seed) + ".tune.json",
+                                           tune_arguments(plan, method, trained), {{trained, plan.valid}, {}});
       value = tuned.value("best", 0.0);
     }
     const auto result = keeper_.result_of(name + ".json", test_arguments(plan, method, trained, value, losses),

@@ -12,8 +12,9 @@ namespace fwl {
 namespace {
 
 const std::string off_suffix = "-off";
-const std::vector<std::string> known_methods = {"base",         "static",    "fwl",       "fwl-off",     "boundary",
-                                                "boundary-off", "bias-only", "test-time", "dynamic-sgd", "dynamic-rms"};
+const std::vector<std::string> known_methods = {"base",        "static",       "fwl",          "fwl-off",
+                                                "boundary",    "boundary-off", "bias-only",    "test-time",
+                                                "dynamic-sgd", "dynamic-rms",  "dynamic-reset"};
 constexpr int64_t speed_tokens = 100000;
 
 // Reads one [[table]]; every key must be known.
@@ -81,6 +82,15 @@ class PlanReader {
   std::vector<std::string> seen_;
 };
 
+bool is_known(const std::string& method) {
+  return std::ranges::find(known_methods, method) != known_methods.end();
+}
+
+// Trained with gradients at the chunk boundary: that method, and those that only the plan knows.
+bool is_boundary(const std::string& method) {
+  return method == "boundary" || !is_known(method);
+}
+
 TablePlan read_plan(const std::string& where, const toml::table& table) {
   PlanReader reader(where, table);
   TablePlan plan;
@@ -95,9 +105,8 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.tokenizer = reader.optional_text("tokenizer");
   plan.settings = reader.list<std::string>("settings", false);
   plan.slow_settings = reader.list<std::string>("slow_settings", false);
-  plan.fast_settings = reader.list<std::string>("fast_settings", false);
+  plan.method_settings = reader.lists("method_settings");
   plan.methods = reader.list<std::string>("methods", true);
-  plan.variants = reader.lists("variants");
   plan.protocol = reader.list<std::string>("protocol", false);
   plan.seeds = reader.list<int64_t>("seeds", true);
   plan.tuning_tokens = reader.number("tuning_tokens");
@@ -106,8 +115,12 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   if (plan.seeds.empty() || std::ranges::find(plan.methods, "static") == plan.methods.end())
     fail(where, "seeds, and methods with static among them", "others");
   for (const auto& method : plan.methods)
-    if (!plan.variants.contains(method) && std::ranges::find(known_methods, method) == known_methods.end())
+    if (!plan.method_settings.contains(method) && !is_known(method))
       fail(where + ": methods", "a known method", "'" + method + "'", did_you_mean(method, known_methods));
+  for (const auto& [method, settings] : plan.method_settings)
+    if (std::ranges::find(plan.methods, method) == plan.methods.end())
+      fail(where + ": method_settings", "one of the table's methods", "'" + method + "'",
+           did_you_mean(method, plan.methods));
   return plan;
 }
 
@@ -117,6 +130,16 @@ void append_limit(Arguments& arguments, int64_t tokens) {
 
 bool is_dynamic_method(const std::string& method) {
   return method.starts_with("dynamic");
+}
+
+const std::string dynamic_with_resets = "dynamic-reset";
+
+std::string scored_method(const std::string& method) {
+  return method == dynamic_with_resets ? "dynamic-sgd" : method;
+}
+
+void append_reset(Arguments& arguments, const std::string& method) {
+  if (method == dynamic_with_resets) arguments.emplace_back("--dynamic.resets");
 }
 
 void append_model(Arguments& arguments, const TablePlan& plan, const std::string& trained) {
@@ -147,7 +170,7 @@ bool is_tuned(const std::string& method) {
 }
 
 bool has_seeds(const std::string& method) {
-  return !is_tuned(method) && method != "bias-only" && method != "base" && !method.ends_with(off_suffix);
+  return method == "static" || method == "fwl";
 }
 
 bool needs_training(const TablePlan& plan, const std::string& method) {
@@ -166,17 +189,13 @@ std::string run_name(const std::string& table, const std::string& method, int64_
 Arguments train_arguments(const TablePlan& plan, const std::string& training, int64_t seed, const std::string& folder) {
   Arguments arguments = {plan.base.empty() ? "train" : "attach", "--config", plan.config};
   const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
-  const auto variant = plan.variants.find(training);
-  const bool is_boundary = training == "boundary" || variant != plan.variants.end();
   for (const auto& setting : plan.settings) set(setting);
-  set("objective.name=" + (is_boundary ? "fwl" : training));
-  set(std::string("layer.gradient_at=") + (is_boundary ? "boundary" : "slow"));
-  if (!is_boundary)
+  set("objective.name=" + (is_boundary(training) ? "fwl" : training));
+  set(std::string("layer.gradient_at=") + (is_boundary(training) ? "boundary" : "slow"));
+  if (!is_boundary(training))
     for (const auto& setting : plan.slow_settings) set(setting);
-  if (training == "fwl" || training == "bias-only")
-    for (const auto& setting : plan.fast_settings) set(setting);
-  if (variant != plan.variants.end())
-    for (const auto& setting : variant->second) set(setting);
+  if (const auto own = plan.method_settings.find(training); own != plan.method_settings.end())
+    for (const auto& setting : own->second) set(setting);
   set(fmt::format("run.seed={}", seed));
   arguments.insert(arguments.end(), {"--out", folder, "--resume"});
   return arguments;
@@ -185,7 +204,8 @@ Arguments train_arguments(const TablePlan& plan, const std::string& training, in
 Arguments tune_arguments(const TablePlan& plan, const std::string& method, const std::string& trained) {
   Arguments arguments = {"tune"};
   append_model(arguments, plan, trained);
-  arguments.insert(arguments.end(), {"--tokens", plan.valid, "--method", method, "--json"});
+  arguments.insert(arguments.end(), {"--tokens", plan.valid, "--method", scored_method(method), "--json"});
+  append_reset(arguments, method);
   if (is_dynamic_method(method)) arguments.insert(arguments.end(), {"--low", "1e-4", "--high", "1"});
   arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
   append_limit(arguments, plan.tuning_tokens);
@@ -194,12 +214,12 @@ Arguments tune_arguments(const TablePlan& plan, const std::string& method, const
 
 Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path) {
-  const bool is_adapted = method == "boundary" || plan.variants.contains(method);
   const bool is_off = method == "base" || method.ends_with(off_suffix);
-  const std::string scored = is_adapted ? "fwl" : is_off ? "static" : method;
+  const std::string scored = is_off ? "static" : is_boundary(method) ? "fwl" : scored_method(method);
   Arguments arguments = {"perplexity"};
   append_model(arguments, plan, trained);
   arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored});
+  append_reset(arguments, method);
   if (is_tuned(method))
     arguments.insert(arguments.end(),
                      {is_dynamic_method(method) ? "--dynamic.eta" : "--step", fmt::format("{:.6g}", value)});

@@ -18,13 +18,14 @@ struct TablePlan {
   std::string base;                        // path of a pretrained model; empty: models are trained from scratch
   std::vector<std::string> settings;       // key=value, over the config
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
-  std::vector<std::string> fast_settings;  // the same for fwl and bias-only alone
-  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms; fwl-off and boundary-off: the models
-  // that were trained so, with their fast weights off
+  // The same for one method, over all of these. A name that is not a method's is one more: boundary with them.
+  std::map<std::string, std::vector<std::string>> method_settings;
+  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms; dynamic-reset: dynamic-sgd that starts
+  // anew wherever fast weights do; fwl-off and boundary-off: the models that were trained so, with their fast weights
+  // off
   std::vector<std::string> methods;
-  std::map<std::string, std::vector<std::string>> variants;  // more methods: boundary with these settings over it
-  std::vector<std::string> protocol;                         // flags of tune and perplexity
-  std::vector<int64_t> seeds;                  // the first of them for every method, the others for the main comparison
+  std::vector<std::string> protocol;           // flags of tune and perplexity
+  std::vector<int64_t> seeds;                  // the first of them for every method, the others for static and fwl
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 
@@ -32,7 +33,7 @@ std::vector<TablePlan> load_table_plans(const std::string& path);
 
 // Where a method's model comes from.
 bool is_tuned(const std::string& method);   // on the static model, with a value found on the validation data
-bool has_seeds(const std::string& method);  // false: only the first, as what is tuned
+bool has_seeds(const std::string& method);  // static and fwl, the main comparison; others have the first alone
 bool needs_training(const TablePlan& plan, const std::string& method);  // false: the base alone
 std::string training_of(const std::string& method);                     // the way of training whose model a method uses
 

@@ -30,12 +30,14 @@ DynamicEvaluation::DynamicEvaluation(const LanguageModel& model, const DynamicOp
 }
 
 DynamicEvaluation::~DynamicEvaluation() {
-  const at::NoGradGuard no_grad;
   clear_gradients(parameters_);
-  for (size_t index = 0; index < parameters_.size(); ++index) {
-    parameters_[index].second.requires_grad_(false);
-    parameters_[index].second.copy_(start_[index]);
-  }
+  for (auto& [name, tensor] : parameters_) tensor.requires_grad_(false);
+  reset();
+}
+
+void DynamicEvaluation::reset() {
+  const at::NoGradGuard no_grad;
+  for (size_t index = 0; index < parameters_.size(); ++index) parameters_[index].second.copy_(start_[index]);
 }
 
 // SGD: theta -= eta g. RMS: theta += lambda rate (theta0 - theta) - eta g / (sqrt(ms) + eps), where rate is sqrt(ms)

@@ -14,6 +14,7 @@ struct DynamicOptions {
   double eta = 1e-4;    // rate
   double lambda = 0;    // pull back to the start (rms)
   double epsilon = 1e-5;
+  bool resets = false;  // start anew wherever fast weights do, with every window or document
 };
 
 // While it lives, the model's weights want gradients and move; afterwards they are as they were, bit for bit.
@@ -24,6 +25,9 @@ class DynamicEvaluation {
   ~DynamicEvaluation();
   DynamicEvaluation(const DynamicEvaluation&) = delete;
   DynamicEvaluation& operator=(const DynamicEvaluation&) = delete;
+
+  // Puts the weights back to where they were.
+  void reset();
 
   // Moves the weights by the gradient of a segment's mean loss.
   void learn(const at::Tensor& loss);

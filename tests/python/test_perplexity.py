@@ -221,6 +221,20 @@ def test_dynamic_evaluation_equals_a_pytorch_loop_over_fifty_segments(trained, t
         assert len(list((tmp_path / "data/statistics").iterdir())) == 1
 
 
+def test_dynamic_evaluation_that_resets_scores_equal_windows_equally(trained, tmp_path):
+    path, text, _ = trained
+    (tmp_path / "twice.txt").write_bytes(text.read_bytes()[:100] * 2)
+    nll = tmp_path / "twice.nll"
+    flags = ["--text", tmp_path / "twice.txt", "--protocol", "windows", "--context", 100, "--method", "dynamic-sgd",
+             "--dynamic.eta", 0.05, "--dynamic.segment", 20, "--save-nll", nll]
+    perplexity(path, *flags)
+    carried = load_file(nll)["nll.dynamic-sgd"]
+    perplexity(path, *flags, "--dynamic.resets")
+    reset = load_file(nll)["nll.dynamic-sgd"]
+    assert torch.equal(carried[:99], reset[:99]) and torch.equal(reset[:99], reset[99:])
+    assert carried[99:].mean() < reset[99:].mean()
+
+
 def test_bad_input_is_one_clear_line(trained, tmp_path):
     path, text, tokens = trained
     empty = tmp_path / "empty.txt"

@@ -30,10 +30,8 @@ PLAN = """
 name = "tiny"
 config = "{folder}/tiny.toml"
 settings = ["optimizer.lr=1e-2"]
-fast_settings = ["objective.slow_share=0.5"]
 seeds = [0, 1]
-methods = ["static", "fwl", "boundary", "boundary-off", "short", "bias-only", "test-time", "dynamic-sgd"]
-variants = {{ short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"] }}
+methods = ["static", "fwl", "boundary", "boundary-off", "short", "bias-only", "test-time", "dynamic-sgd", "dynamic-reset"]
 valid = "{tokens}"
 test = "{tokens}"
 train = "{tokens}"
@@ -41,6 +39,9 @@ tokenizer = "bytes"
 tuning_tokens = 200
 test_tokens = 400
 protocol = ["--protocol", "windows", "--context", "64", "--threads", "1"]
+[table.method_settings]
+fwl = ["objective.slow_share=0.5"]
+short = ["layer.chunk_tokens=8", "objective.name=fwl-first-order"]
 """
 
 
@@ -59,16 +60,17 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     made = run(command)
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
-    assert sum("fwl train" in line for line in commands) == 8  # static, fwl, boundary, short twice, bias-only once; one is there
-    assert sum("fwl tune" in line for line in commands) == 2
+    assert sum("fwl train" in line for line in commands) == 6  # static, fwl twice, boundary, short, bias-only once; one is there
+    assert sum("fwl tune" in line for line in commands) == 3
+    assert sum("dynamic-sgd --dynamic.resets" in line for line in commands) == 1  # its test; in tuning --json is between
     table = (tmp_path / "results/small/tiny.md").read_text()
-    assert table == made.stdout and table.count("\n| ") == 17 and "2 seeds" in table
+    assert table == made.stdout and table.count("\n| ") == 16 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())["rows"]
     assert [(row["result"]["method"], row["seed"]) for row in rows][:3] == [("static", 0), ("fwl", 0), ("boundary", 0)]
     kept = json.loads((tmp_path / "results/small/tiny-test-time-0.json").read_text())
     assert kept["command"] in "\n".join(commands) and kept["result"]["methods"][0]["method"] == "test-time"
-    first = json.loads((tmp_path / "results/small/tiny-boundary-1.jsonl").read_text().splitlines()[0])
-    assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 1
+    first = json.loads((tmp_path / "results/small/tiny-boundary-0.jsonl").read_text().splitlines()[0])
+    assert first["config"]["layer"]["gradient_at"] == "boundary" and first["config"]["run"]["seed"] == 0
     assert first["config"]["objective"]["slow_share"] == 0
     fwl = json.loads((tmp_path / "results/small/tiny-fwl-0.jsonl").read_text().splitlines()[0])["config"]
     assert fwl["objective"]["slow_share"] == 0.5
@@ -93,9 +95,9 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     finished = run([*command, "--finished"])  # of all rows but one only what is published is at hand
     assert finished.returncode == 0 and "$ fwl" not in finished.stderr
     assert finished.stdout == made.stdout
-    (tmp_path / "results/small/tiny-boundary-1.json").unlink()
-    assert "| boundary | 1 |" in finished.stdout
-    assert "| boundary | 1 |" not in run([*command, "--finished"]).stdout
+    (tmp_path / "results/small/tiny-boundary-0.json").unlink()
+    assert "| boundary | 0 |" in finished.stdout
+    assert "| boundary | 0 |" not in run([*command, "--finished"]).stdout
     published = tmp_path / "results/small/tiny-test-time-0.tune.json"
     tuned = json.loads(published.read_text())
     tuned["result"]["best"] += 1
@@ -106,6 +108,8 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     assert "fwl perplexity" in run([*command, "--only", "tiny-static-0"]).stderr
     plan = tmp_path / "small.toml"
     plan.write_text(plan.read_text().replace("optimizer.lr=1e-2", "optimizer.lr=1e-3"))
+    older = run([*command, "--finished"]).stderr
+    assert "tiny-static-1: was made with optimizer.lr=0.01, the plan has 1e-3" in older and "short" in older
     changed = run([*command, "--only", "tiny-static-0"])
     assert changed.returncode == 1 and "remove the folder" in changed.stderr
     table_file = tmp_path / "results/small/tiny.json"
@@ -142,9 +146,11 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
     assert sum("fwl attach" in line for line in commands) == 4  # static, fwl, boundary, short, for both tables
+    assert sum("fwl tune" in line for line in commands) == 2  # of the base, once for both
     rows = json.loads((tmp_path / "results/small/other.json").read_text())["rows"]
     losses = {row["result"]["method"]: row["result"]["nll"] for row in rows}
-    assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd"}
+    assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd",
+                           "dynamic-reset"}
     assert losses["base"] != losses["static"]
     shown = run([PROGRAM, "inspect", tmp_path / "runs/small/shared-boundary-0/best"]).stdout
     assert ": adapter\n" in shown and "layer.gradient_at" in shown and "fast.log_steps" in shown
@@ -154,7 +160,8 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
 def test_a_plan_with_mistakes_is_one_clear_line(tmp_path):
     good = PLAN.format(folder=tmp_path, tokens="text.tokens")
     for text, message in [("x = 1", "[[table]]"), ("[[table]", "TOML"), ("[[table]]\nname = 1", "name"),
-                          (good.replace('"boundary"', '"bounday"'), "boundary"), (good + "\nsteps = 3", "steps")]:
+                          (good.replace('"boundary"', '"bounday"'), "boundary"), (good.replace("seeds =", "steps = 3\nseeds ="), "steps"),
+                          (good + "\nshort-of = []", "short")]:
         (tmp_path / "here.toml").write_text(text)
         result = run([PROGRAM, "reproduce", "tables", "--plans", tmp_path, "--runs", tmp_path, "--results", tmp_path])
         assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
