@@ -11,10 +11,10 @@
 namespace fwl {
 namespace {
 
-const std::string off_suffix = "-off";
-const std::vector<std::string> known_methods = {"base",        "static",       "fwl",          "fwl-off",
-                                                "boundary",    "boundary-off", "bias-only",    "test-time",
-                                                "dynamic-sgd", "dynamic-rms",  "dynamic-reset"};
+const std::string off_suffix = "-off", dynamic_with_resets = "dynamic-reset";
+const std::vector<std::string> known_methods = {
+    "base",      "static",    "fwl",         "fwl-off",     "boundary",         "boundary-off",
+    "bias-only", "test-time", "dynamic-sgd", "dynamic-rms", dynamic_with_resets};
 constexpr int64_t speed_tokens = 100000;
 
 // Reads one [[table]]; every key must be known.
@@ -132,9 +132,10 @@ bool is_dynamic_method(const std::string& method) {
   return method.starts_with("dynamic");
 }
 
-const std::string dynamic_with_resets = "dynamic-reset";
-
+// What fwl perplexity and fwl tune call a method of the table.
 std::string scored_method(const std::string& method) {
+  if (method == "base" || method.ends_with(off_suffix)) return "static";
+  if (is_boundary(method)) return "fwl";
   return method == dynamic_with_resets ? "dynamic-sgd" : method;
 }
 
@@ -214,11 +215,9 @@ Arguments tune_arguments(const TablePlan& plan, const std::string& method, const
 
 Arguments test_arguments(const TablePlan& plan, const std::string& method, const std::string& trained, double value,
                          const std::string& nll_path) {
-  const bool is_off = method == "base" || method.ends_with(off_suffix);
-  const std::string scored = is_off ? "static" : is_boundary(method) ? "fwl" : scored_method(method);
   Arguments arguments = {"perplexity"};
   append_model(arguments, plan, trained);
-  arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored});
+  arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored_method(method)});
   append_reset(arguments, method);
   if (is_tuned(method))
     arguments.insert(arguments.end(),
