@@ -36,7 +36,8 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   fields.add("what", options.what, "tables").positional().required();
   fields.add("scale", options.scale, "the plan, a file of that name in --plans: here, quick, ablations, adapter");
-  fields.add("only", options.only, "nothing but this table of the plan, or this run: TABLE-METHOD-SEED");
+  fields.add("only", options.only,
+             "nothing but this table of the plan, or this run: TABLE-METHOD-SEED; TABLE-speed-SEED: the costs");
   fields.add("finished", options.finished,
              "run nothing: the tables of the rows that are finished, here or in --results");
   fields.add("plans", options.plans, "folder of the plans");
@@ -87,6 +88,7 @@ class Reproduction {
       }
     const bool is_whole = options_.only.empty() || options_.only == plan.name;
     if (is_whole && !outcomes.empty()) write(plan, outcomes);
+    if (options_.only == speed_name(plan)) costs(plan, shown_method(plan));
   }
 
   // How what was made again differs from what was published.
@@ -211,9 +213,11 @@ class Reproduction {
     printed_by(report_arguments(plan, inputs, before, after, path(".html"), path(".svg")));
   }
 
+  static std::string speed_name(const TablePlan& plan) { return run_name(plan.name, "speed", plan.seeds.front()); }
+
   // What the methods cost, in one run on the model with fast weights.
   std::vector<MethodResult> costs(const TablePlan& plan, const std::string& method) {
-    const auto name = run_name(plan.name, "speed", plan.seeds.front());
+    const auto name = speed_name(plan);
     if (options_.finished) {
       const auto known = keeper_.finished(name + ".json");
       return known ? parse_result(name, known->dump()).methods : std::vector<MethodResult>{};

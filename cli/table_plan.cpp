@@ -108,6 +108,8 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.method_settings = reader.lists("method_settings");
   plan.methods = reader.list<std::string>("methods", true);
   plan.protocol = reader.list<std::string>("protocol", false);
+  plan.rates = reader.list<std::string>("rates", false);
+  if (plan.rates.empty()) plan.rates = {"--low", "1e-4", "--high", "1"};
   plan.seeds = reader.list<int64_t>("seeds", true);
   plan.tuning_tokens = reader.number("tuning_tokens");
   plan.test_tokens = reader.number("test_tokens");
@@ -207,7 +209,7 @@ Arguments tune_arguments(const TablePlan& plan, const std::string& method, const
   append_model(arguments, plan, trained);
   arguments.insert(arguments.end(), {"--tokens", plan.valid, "--method", scored_method(method), "--json"});
   append_reset(arguments, method);
-  if (is_dynamic_method(method)) arguments.insert(arguments.end(), {"--low", "1e-4", "--high", "1"});
+  if (is_dynamic_method(method)) arguments.insert(arguments.end(), plan.rates.begin(), plan.rates.end());
   arguments.insert(arguments.end(), plan.protocol.begin(), plan.protocol.end());
   append_limit(arguments, plan.tuning_tokens);
   return arguments;

@@ -25,6 +25,7 @@ struct TablePlan {
   // off
   std::vector<std::string> methods;
   std::vector<std::string> protocol;           // flags of tune and perplexity
+  std::vector<std::string> rates;              // flags of tune for dynamic evaluation: where it looks
   std::vector<int64_t> seeds;                  // the first of them for every method, the others for static and fwl
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };

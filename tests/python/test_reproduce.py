@@ -87,11 +87,15 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     again = run(command)
     commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
     assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]
+    shutil.copy(tmp_path / "results/small/tiny-speed-0.json", tmp_path / "small-speed.json")
     shutil.rmtree(tmp_path / "runs")  # as after a clone, which has results but no runs
     repeated = run([*command, "--only", "tiny-static-0"])
     assert "fwl train" in repeated.stderr and "fwl perplexity" in repeated.stderr
     loss = f"{rows[0]['result']['nll']:.4f}"
     assert f"tiny-static-0: {loss}, published {loss}, difference +0.0000" in repeated.stderr
+    costs = run([*command, "--only", "tiny-speed-0"])
+    assert "fwl perplexity" in costs.stderr and (tmp_path / "runs/small/tiny-speed-0.json").exists()
+    shutil.copy(tmp_path / "small-speed.json", tmp_path / "runs/small/tiny-speed-0.json")
     finished = run([*command, "--finished"])  # of all rows but one only what is published is at hand
     assert finished.returncode == 0 and "$ fwl" not in finished.stderr
     assert finished.stdout == made.stdout
@@ -139,6 +143,7 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     plan = PLAN.replace("tiny.toml", "adapter.toml").replace('"64"', '"16"').replace('"bytes"', f'"{base}"')
     plan = plan.replace('"bias-only", "test-time"', '"base"').replace("[0, 1]", "[0]")
     first = f'slow_settings = ["layer.segment_tokens=64"]\nruns = "shared"\nbase = "{base}"\n'
+    first += 'rates = ["--low", "1e-3", "--high", "1e-2", "--points", "2"]\n'
     plan = plan.replace("config =", first + "config =").format(folder=tmp_path, tokens=tokens)
     (tmp_path / "small.toml").write_text(plan + plan.replace('"tiny"', '"other"'))
     made = run([PROGRAM, "reproduce", "tables", "--scale", "small", "--plans", tmp_path, "--runs", tmp_path / "runs",
@@ -146,7 +151,7 @@ def test_adapters_for_a_base_are_compared_with_it_and_share_their_runs(tmp_path,
     assert made.returncode == 0, made.stderr
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
     assert sum("fwl attach" in line for line in commands) == 4  # static, fwl, boundary, short, for both tables
-    assert sum("fwl tune" in line for line in commands) == 2  # of the base, once for both
+    assert sum("--points 2" in line for line in commands if "fwl tune" in line) == 2  # of the base, once for both
     rows = json.loads((tmp_path / "results/small/other.json").read_text())["rows"]
     losses = {row["result"]["method"]: row["result"]["nll"] for row in rows}
     assert set(losses) == {"static", "fwl", "boundary", "boundary-off", "short", "base", "dynamic-sgd",
