@@ -5,8 +5,9 @@ there is internet, or from a folder that holds wiki.train.tokens, wiki.valid.tok
 Writes data/<name>/{train,valid,test}.tokens, and words.vocab for the word-level corpora.
 
 adapter: excerpts of books and of Wikipedia in turn, in SmolLM2's vocabulary; --source holds books/{train,valid,test}/*.txt,
-wikitext-2/wiki.train.tokens and wikitext-103/wiki.{valid,test}.tokens. Tests: books-test.tokens, wikipedia-test.tokens.
-smollm2.gguf there is a link to the model.
+wikitext-2/wiki.train.tokens and wikitext-103/wiki.{valid,test}.tokens. Tests: books-test.tokens, wikipedia-test.tokens, and
+reference-test.tokens, the reference of the Python language as Python brings it along: another kind of text. smollm2.gguf
+there is a link to the model.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from pydoc_data.topics import topics
 
 ROOT = Path(__file__).resolve().parents[1]
 FWL = ROOT / "build/release/fwl"
@@ -99,6 +101,7 @@ def prepare_adapter(folder, source):
     write("valid", in_turn("valid", 2, 40_000, 16_000))
     write("books-test", excerpts(books["test"], 4, 50_000))
     write("wikipedia-test", [lines_of(wiki["test"], 0, 120_000)])
+    write("reference-test", ["\n\n".join(topics.values()).encode()])
 
 
 def main():
