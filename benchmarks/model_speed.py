@@ -87,27 +87,27 @@ def main(arguments=None):
     torch.set_num_threads(options.threads)
     fetched = subprocess.run([ROOT / "build/release/fwl", "get", "smollm2"], check=True, capture_output=True, text=True)
     path = Path(fetched.stdout.splitlines()[-1])
-    models = {weights: fwl.open_base(str(path), weights=weights) for weights in ("fp32", "packed")}
+    models = {weights: fwl.open_base(str(path), weights=weights) for weights in ("fp32", "quantized")}
     peer = open_peer(path)
     torch.manual_seed(0)
-    tokens = torch.randint(0, models["packed"].vocabulary_size, (1, options.tokens))
+    tokens = torch.randint(0, models["quantized"].vocabulary_size, (1, options.tokens))
     prompt = tokens[:, :64]
     with torch.no_grad():
-        logits = models["packed"].head.logits(models["packed"].read(prompt, models["packed"].new_state(1))[0])
+        logits = models["quantized"].head.logits(models["quantized"].read(prompt, models["quantized"].new_state(1))[0])
         print(f"largest difference of the logits to transformers': {(logits - peer(prompt).logits[0]).abs().max():.1e}")
         print(f"{options.threads} threads, best of {options.repeats}\n| | | tokens/s | to transformers |\n|---|---|---|---|")
         best = best_in_turns({"transformers fp32": lambda: peer(tokens, labels=tokens),
                               "fwl fp32": lambda: score(models["fp32"], tokens),
-                              "fwl packed": lambda: score(models["packed"], tokens)}, options.repeats)
+                              "fwl quantized": lambda: score(models["quantized"], tokens)}, options.repeats)
         print_table(f"scoring, T={options.tokens}", best, options.tokens, "transformers fp32")
         length = {"max_new_tokens": options.generate, "min_new_tokens": options.generate, "do_sample": False}
         best = best_in_turns({"transformers fp32": lambda: peer.generate(prompt, pad_token_id=0, **length),
                               "fwl fp32": lambda: generate(models["fp32"], prompt, options.generate),
-                              "fwl packed": lambda: generate(models["packed"], prompt, options.generate)},
+                              "fwl quantized": lambda: generate(models["quantized"], prompt, options.generate)},
                              options.repeats)
         print_table(f"generation of {options.generate}", best, options.generate, "transformers fp32")
         if options.perplexity:
-            print_perplexity(options.perplexity, models["packed"], peer, 2048, fwl.open_tokenizer(str(path)))
+            print_perplexity(options.perplexity, models["quantized"], peer, 2048, fwl.open_tokenizer(str(path)))
 
 
 if __name__ == "__main__":

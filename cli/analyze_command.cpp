@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "data/token_file.h"
 #include "evaluate/analysis.h"
 #include "support/error.h"
 #include "support/printable.h"
-#include "text/token_file.h"
 
 namespace fwl {
 namespace {

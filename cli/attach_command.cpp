@@ -8,11 +8,11 @@
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
 #include "cli/train_console.h"
+#include "data/tokenize.h"
 #include "files/folder.h"
 #include "store/open_base.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "text/tokenize.h"
 #include "train/attach_task.h"
 #include "train/trainer.h"
 

@@ -18,7 +18,7 @@ namespace fwl {
 namespace {
 
 struct Options {
-  std::string model, adapter, weights = "packed";
+  std::string model, adapter, weights = "quantized";
   int64_t vocabulary_size = 0;
   ModelDescription fresh;
   BenchOptions bench;
@@ -33,7 +33,7 @@ void describe(Fields& fields, Options& options) {
       .short_name("m");
   fields.add("adapter", options.adapter, "a fast weight layer for it");
   fields.add("weights", options.weights, "of published models: as the file packs them, or unpacked")
-      .choices({"packed", "fp32"});
+      .choices({"quantized", "fp32"});
   fields.add("prompt", options.bench.prompt_tokens, "pp: tokens to score; 0: none").range(0, 1 << 24).short_name("p");
   fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: none")
       .range(0, 1 << 24)
@@ -68,22 +68,22 @@ struct Row {
 // Packed matrices are not among the parameters: the file's size stands for them.
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
   namespace fs = std::filesystem;
-  const bool is_packed = fs::is_regular_file(options.model) && options.weights == "packed";
-  double parameters = 0, bytes = is_packed ? static_cast<double>(fs::file_size(options.model)) : 0;
+  const bool is_quantized = fs::is_regular_file(options.model) && options.weights == "quantized";
+  double parameters = 0, bytes = is_quantized ? static_cast<double>(fs::file_size(options.model)) : 0;
   for (const auto& [name, tensor] : model.parameters()) {
     parameters += static_cast<double>(tensor.numel());
-    if (!is_packed) bytes += static_cast<double>(tensor.nbytes());
+    if (!is_quantized) bytes += static_cast<double>(tensor.nbytes());
   }
   return {options.model.empty() ? fmt::format("random {}", model.base().architecture())
                                 : fs::path(options.model).filename().string(),
           format_amount(bytes, "bytes"),
-          is_packed ? "-" : format_amount(parameters, ""),
+          is_quantized ? "-" : format_amount(parameters, ""),
           "CPU",
           std::to_string(at::get_num_threads()),
           result.test,
           result.method,
           fmt::format("{:.2f} ± {:.2f}", result.mean(), result.deviation()),
-          is_packed ? "-" : fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
+          is_quantized ? "-" : fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
 }
 
 void print(Console& console, const Options& options, const LanguageModel& model,

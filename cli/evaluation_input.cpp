@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "base/cached_model.h"
+#include "data/tokenize.h"
 #include "evaluate/statistics_file.h"
 #include "files/fetch.h"
 #include "support/error.h"
 #include "support/sha256.h"
-#include "text/tokenize.h"
 
 namespace fwl {
 namespace {

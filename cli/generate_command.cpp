@@ -8,11 +8,11 @@
 
 #include "cli/commands.h"
 #include "cli/writing_input.h"
-#include "engine/measure.h"
 #include "files/memory_map.h"
 #include "generate/repetition.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/measure.h"
 
 namespace fwl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/inspect_table.h"
-#include "text/describe_file.h"
+#include "inspect/describe_file.h"
 
 namespace fwl {
 namespace {

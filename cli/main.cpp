@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "support/allocator.h"
 #include "support/cpu.h"
-#include "support/heap.h"
 
 int main(int argument_count, char** arguments) {
   fwl::protect_engine_from_broken_amx();

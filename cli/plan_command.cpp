@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
+#include "data/token_file.h"
 #include "support/error.h"
-#include "text/token_file.h"
 #include "train/plan.h"
 
 namespace fwl {

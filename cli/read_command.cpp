@@ -7,10 +7,10 @@
 
 #include "cli/commands.h"
 #include "cli/writing_input.h"
+#include "data/corpus_reader.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "text/corpus_reader.h"
 
 namespace fwl {
 namespace {

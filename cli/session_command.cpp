@@ -31,7 +31,7 @@ void describe(Fields& fields, Options& options) {
 
 std::vector<DriftFigure> drift_of(const Options& options, Console& console) {
   if (options.model.empty()) return {};
-  const auto opened = open_model(options.model, options.adapter, WeightFormat::packed, console.progress("open"));
+  const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
   const auto* layer = opened.model->layer();
   if (!layer || !session.fast.is_defined()) return {};

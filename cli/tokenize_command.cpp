@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "data/tokenize.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "text/tokenize.h"
 
 namespace fwl {
 namespace {

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "data/corpus_reader.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "text/corpus_reader.h"
-#include "text/sentencepiece_tokenizer.h"
-#include "text/word_tokenizer.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/word_tokenizer.h"
 
 namespace fwl {
 namespace {

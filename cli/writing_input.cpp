@@ -35,7 +35,7 @@ void add_fields(Fields& fields, WritingInput& input) {
 
 WritingDesk::WritingDesk(const WritingInput& input, Console& console)
     : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
-  opened_ = open_with_vocabulary(input, WeightFormat::packed, console);
+  opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
   set_long_text(model(), input);
   conventions_ = read_prompt_conventions(input.model);
   session_ = path_.empty() || !std::filesystem::exists(path_) ? model().new_session()

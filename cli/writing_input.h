@@ -8,7 +8,7 @@
 #include "cli/console.h"
 #include "cli/model_input.h"
 #include "generate/writer.h"
-#include "text/prompt_conventions.h"
+#include "tokenizer/prompt_conventions.h"
 
 namespace fwl {
 

@@ -4,10 +4,10 @@
 
 #include "bindings.h"
 #include "engine/products.h"
-#include "fast/bias_only.h"
-#include "fast/layer.h"
 #include "head/adaptive_softmax_head.h"
 #include "head/softmax_head.h"
+#include "memory/bias_only.h"
+#include "memory/layer.h"
 #include "support/error.h"
 
 namespace py = pybind11;

@@ -2,12 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "bindings.h"
-#include "engine/tensor_files.h"
 #include "files/gguf.h"
 #include "files/quantized.h"
 #include "files/safetensors.h"
+#include "inspect/describe_file.h"
 #include "support/error.h"
-#include "text/describe_file.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

@@ -73,7 +73,7 @@ void bind_base(py::module_& module) {
       [](const std::string& path, const std::string& weights) {
         return open_base(path, weight_format_from_name(weights));
       },
-      arg("path"), arg("weights") = "packed", ReleaseGil(),
+      arg("path"), arg("weights") = "quantized", ReleaseGil(),
       "Opens a GGUF file or a Hugging Face folder. weights: packed (as in the file) or fp32.");
   module.def("sparse_local", &sparse_local, arg("vocabulary_size"), arg("layers") = 12, arg("width") = 768,
              arg("heads") = 12, arg("inner_width") = 3072, arg("block_tokens") = 128, arg("dropout") = 0.0,
@@ -138,7 +138,7 @@ void bind_language_model(py::module_& module) {
       [](const std::string& path, const std::string& adapter, const std::string& weights) {
         return open_model(path, adapter, weight_format_from_name(weights)).model;
       },
-      arg("path"), arg("adapter") = "", arg("weights") = "packed", ReleaseGil(),
+      arg("path"), arg("adapter") = "", arg("weights") = "quantized", ReleaseGil(),
       "Opens a model trained here, or a published one with or without an adapter.");
 }
 

@@ -5,7 +5,7 @@
 #include "bindings.h"
 #include "support/error.h"
 #include "template/chat_template.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace fwl {
 namespace {

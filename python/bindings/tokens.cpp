@@ -2,7 +2,7 @@
 #include <pybind11/numpy.h>
 
 #include "bindings.h"
-#include "text/token_file.h"
+#include "data/token_file.h"
 
 namespace fwl {
 namespace {

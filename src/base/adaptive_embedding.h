@@ -2,8 +2,8 @@
 // softmax uses the same tables when it is tied.
 #pragma once
 
-#include "base/parameter_list.h"
 #include "head/adaptive_softmax_head.h"
+#include "weights/parameter_list.h"
 
 namespace fwl {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/base_model.h"
-#include "base/weight_source.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 

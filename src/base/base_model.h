@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "head/head.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 
@@ -33,8 +34,6 @@ struct BaseState {
  private:
   BaseState(const BaseState&) = default;
 };
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 class BaseModel {
  public:

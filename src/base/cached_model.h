@@ -1,8 +1,8 @@
 // Transformers that keep the keys and values of past positions, and what they do with texts longer than they can see.
 #pragma once
 
+#include "attention/attention.h"
 #include "base/base_model.h"
-#include "engine/attention.h"
 
 namespace fwl {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/cached_model.h"
-#include "base/weight_source.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/parameter_list.h"
 #include "engine/torch.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
+#include "weights/parameter_list.h"
 
 namespace fwl {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/cached_model.h"
-#include "base/weight_source.h"
 #include "engine/pointwise.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "base/parameter_list.h"
 #include "engine/products.h"
 #include "engine/torch.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
+#include "weights/parameter_list.h"
 
 namespace fwl {
 

@@ -6,8 +6,8 @@
 
 #include "base/adaptive_embedding.h"
 #include "base/cached_model.h"
-#include "base/weight_source.h"
 #include "engine/pointwise.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "attention/relative_attention.h"
 #include "engine/products.h"
-#include "engine/relative_attention.h"
 #include "engine/torch.h"
 #include "support/error.h"
 

@@ -2,8 +2,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "engine/kernels.h"
 #include "engine/torch.h"
+#include "kernels/kernels.h"
 
 namespace fwl {
 namespace {

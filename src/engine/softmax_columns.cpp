@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/kernels.h"
 #include "engine/torch.h"
+#include "kernels/kernels.h"
 
 namespace fwl {
 namespace {

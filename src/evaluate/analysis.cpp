@@ -11,9 +11,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "engine/tensor_files.h"
 #include "engine/torch.h"
 #include "support/error.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

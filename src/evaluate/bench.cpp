@@ -7,10 +7,11 @@
 #include <optional>
 
 #include "base/cached_model.h"
-#include "engine/measure.h"
 #include "engine/torch.h"
 #include "model/token_stepper.h"
+#include "model/token_tensor.h"
 #include "support/interrupt.h"
+#include "support/measure.h"
 
 namespace fwl {
 namespace {

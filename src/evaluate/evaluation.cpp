@@ -6,11 +6,11 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/measure.h"
-#include "engine/token_tensor.h"
 #include "engine/torch.h"
+#include "model/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/measure.h"
 
 namespace fwl {
 namespace {
@@ -106,7 +106,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   PieceReader reader(model, tokens, {method.adapts() ? Adaptation::write : Adaptation::off, 0, false});
   NllSeries series;
   series.method = method.name;
-  forget_peak_memory();
+  reset_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   double sum = 0;
   for (size_t index = 0; index < pieces.size(); ++index) {
@@ -135,7 +135,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
   std::vector<NllSeries> both(2);
   both[0].method = "static";
   both[1].method = "fwl";
-  forget_peak_memory();
+  reset_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   for (const auto& piece : pieces) {
     const auto losses = reader.read(piece);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/tensor_files.h"
 #include "engine/torch.h"
 #include "support/error.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "text/token_file.h"
+#include "data/token_file.h"
 
 namespace fwl {
 

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "engine/tensor_reader.h"
 #include "engine/torch.h"
 #include "files/folder.h"
 #include "support/error.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {

@@ -9,34 +9,34 @@
 namespace fwl {
 namespace {
 
-UnpackBlocks* find_unpack(GgufType type) {
+DequantizeBlocks* find_dequantize(GgufType type) {
   switch (type) {
     case GgufType::F32:
-      return unpack_f32;
+      return dequantize_f32;
     case GgufType::F16:
-      return unpack_f16;
+      return dequantize_f16;
     case GgufType::BF16:
-      return unpack_bf16;
+      return dequantize_bf16;
     case GgufType::Q4_0:
-      return unpack_q4_0;
+      return dequantize_q4_0;
     case GgufType::Q4_1:
-      return unpack_q4_1;
+      return dequantize_q4_1;
     case GgufType::Q5_0:
-      return unpack_q5_0;
+      return dequantize_q5_0;
     case GgufType::Q5_1:
-      return unpack_q5_1;
+      return dequantize_q5_1;
     case GgufType::Q8_0:
-      return unpack_q8_0;
+      return dequantize_q8_0;
     case GgufType::Q2_K:
-      return unpack_q2_k;
+      return dequantize_q2_k;
     case GgufType::Q3_K:
-      return unpack_q3_k;
+      return dequantize_q3_k;
     case GgufType::Q4_K:
-      return unpack_q4_k;
+      return dequantize_q4_k;
     case GgufType::Q5_K:
-      return unpack_q5_k;
+      return dequantize_q5_k;
     case GgufType::Q6_K:
-      return unpack_q6_k;
+      return dequantize_q6_k;
     default:
       return nullptr;
   }
@@ -45,13 +45,13 @@ UnpackBlocks* find_unpack(GgufType type) {
 }  // namespace
 
 bool can_dequantize(GgufType type) {
-  return find_unpack(type) != nullptr;
+  return find_dequantize(type) != nullptr;
 }
 
 void dequantize(GgufType type, std::span<const std::byte> bytes, std::span<float> values) {
   const auto& [_, name, block_values, block_bytes] = info(type);
-  auto* unpack = find_unpack(type);
-  if (!unpack)
+  auto* dequantize_blocks = find_dequantize(type);
+  if (!dequantize_blocks)
     fail("dequantize", "one of F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K", name,
          "use the model in another quantisation");
   const auto count = static_cast<int64_t>(values.size()), blocks = count / block_values;
@@ -61,7 +61,7 @@ void dequantize(GgufType type, std::span<const std::byte> bytes, std::span<float
   if (static_cast<int64_t>(bytes.size()) / block_bytes < blocks)
     fail("dequantize", fmt::format("{} bytes for {} values of {}", blocks * block_bytes, count, name),
          fmt::format("{} bytes", bytes.size()));
-  if (blocks > 0) unpack(reinterpret_cast<const uint8_t*>(bytes.data()), blocks, values.data());
+  if (blocks > 0) dequantize_blocks(reinterpret_cast<const uint8_t*>(bytes.data()), blocks, values.data());
 }
 
 void dequantize_rows(const GgufTensor& tensor, int64_t first_row, std::span<float> values) {

@@ -1,4 +1,5 @@
-// Packed tensor types of GGUF files, unpacked to float32 exactly as the reference does: same operations, same order.
+// Quantised tensor types of GGUF files, dequantised to float32 exactly as the reference does: same operations, same
+// order.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The unpacking loops behind quantized.h: `blocks` whole blocks from `bytes` to `values`.
+// The dequantisation loops behind quantized.h: `blocks` whole blocks from `bytes` to `values`.
 #pragma once
 
 #include <bit>
@@ -7,10 +7,11 @@
 
 namespace fwl {
 
-using UnpackBlocks = void(const uint8_t* bytes, int64_t blocks, float* values);
+using DequantizeBlocks = void(const uint8_t* bytes, int64_t blocks, float* values);
 
-UnpackBlocks unpack_f32, unpack_f16, unpack_bf16, unpack_q4_0, unpack_q4_1, unpack_q5_0, unpack_q5_1, unpack_q8_0;
-UnpackBlocks unpack_q2_k, unpack_q3_k, unpack_q4_k, unpack_q5_k, unpack_q6_k;
+DequantizeBlocks dequantize_f32, dequantize_f16, dequantize_bf16, dequantize_q4_0, dequantize_q4_1, dequantize_q5_0,
+    dequantize_q5_1, dequantize_q8_0;
+DequantizeBlocks dequantize_q2_k, dequantize_q3_k, dequantize_q4_k, dequantize_q5_k, dequantize_q6_k;
 
 // IEEE half to single. Subnormal halves become normal floats without passing through subnormal floats, so that a CPU
 // set to flush those still gives the exact value.

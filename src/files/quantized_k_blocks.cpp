@@ -28,7 +28,7 @@ GroupScales load_group_scales(const uint8_t* packed, float scale, float minimum)
 // Q4_K: scale, minimum, group scales, 128 bytes of nibbles. Q5_K has the fifth bits between: bit g of byte i is for
 // value i of group g.
 template <bool has_fifth_bit>
-void unpack_k_nibbles(const uint8_t* bytes, int64_t blocks, float* values) {
+void dequantize_k_nibbles(const uint8_t* bytes, int64_t blocks, float* values) {
   constexpr int nibbles_offset = 4 + 12 + (has_fifth_bit ? group : 0);
   for (int64_t b = 0; b < blocks; ++b, bytes += nibbles_offset + block / 2, values += block) {
     const auto groups = load_group_scales(bytes + 4, load_half(bytes), load_half(bytes + 2));
@@ -49,7 +49,7 @@ void unpack_k_nibbles(const uint8_t* bytes, int64_t blocks, float* values) {
 }  // namespace
 
 // 16 bytes of 4-bit scales and minimums, 64 bytes of 2-bit values, scale, minimum.
-void unpack_q2_k(const uint8_t* bytes, int64_t blocks, float* values) {
+void dequantize_q2_k(const uint8_t* bytes, int64_t blocks, float* values) {
   for (int64_t b = 0; b < blocks; ++b, bytes += 84, values += block) {
     const float scale = load_half(bytes + 80), minimum = load_half(bytes + 82);
     for (int s = 0; s < 16; ++s) {
@@ -64,7 +64,7 @@ void unpack_q2_k(const uint8_t* bytes, int64_t blocks, float* values) {
 }
 
 // 32 bytes of third bits (set: nothing is subtracted), 64 bytes of 2-bit values, 12 bytes of 6-bit scales, scale.
-void unpack_q3_k(const uint8_t* bytes, int64_t blocks, float* values) {
+void dequantize_q3_k(const uint8_t* bytes, int64_t blocks, float* values) {
   for (int64_t b = 0; b < blocks; ++b, bytes += 110, values += block) {
     const float scale = load_half(bytes + 108);
     const uint8_t* scales = bytes + 96;
@@ -83,16 +83,16 @@ void unpack_q3_k(const uint8_t* bytes, int64_t blocks, float* values) {
   }
 }
 
-void unpack_q4_k(const uint8_t* bytes, int64_t blocks, float* values) {
-  unpack_k_nibbles<false>(bytes, blocks, values);
+void dequantize_q4_k(const uint8_t* bytes, int64_t blocks, float* values) {
+  dequantize_k_nibbles<false>(bytes, blocks, values);
 }
 
-void unpack_q5_k(const uint8_t* bytes, int64_t blocks, float* values) {
-  unpack_k_nibbles<true>(bytes, blocks, values);
+void dequantize_q5_k(const uint8_t* bytes, int64_t blocks, float* values) {
+  dequantize_k_nibbles<true>(bytes, blocks, values);
 }
 
 // 128 bytes of low nibbles, 64 bytes of upper two bits, 16 signed scales, scale.
-void unpack_q6_k(const uint8_t* bytes, int64_t blocks, float* values) {
+void dequantize_q6_k(const uint8_t* bytes, int64_t blocks, float* values) {
   for (int64_t b = 0; b < blocks; ++b, bytes += 210, values += block) {
     const float scale = load_half(bytes + 208);
     for (int s = 0; s < 16; ++s) {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "support/error.h"
-#include "support/scrambled.h"
+#include "support/mix_bits.h"
 
 namespace fwl {
 namespace {
@@ -47,7 +47,7 @@ void add_fields(Fields& fields, SamplerOptions& options) {
 }
 
 double uniform_draw(int64_t seed, int64_t draws) {
-  const auto bits = scrambled(scrambled(static_cast<uint64_t>(seed)) ^ static_cast<uint64_t>(draws));
+  const auto bits = mix_bits(mix_bits(static_cast<uint64_t>(seed)) ^ static_cast<uint64_t>(draws));
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 

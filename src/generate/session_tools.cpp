@@ -1,7 +1,7 @@
 #include "generate/session_tools.h"
 
 #include "engine/torch.h"
-#include "fast/weight_set.h"
+#include "memory/weight_set.h"
 #include "model/session.h"
 
 namespace fwl {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace fwl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace fwl {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/measure.h"
 #include "engine/torch.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
 #include "support/interrupt.h"
+#include "support/measure.h"
 
 namespace fwl {
 namespace {

@@ -10,20 +10,20 @@ namespace fwl {
 
 SoftmaxHead::SoftmaxHead(Matrix weight, at::Tensor bias, HeadOptions options)
     : weight_(std::move(weight)), bias_(std::move(bias)), options_(options) {
-  if (!weight_.is_packed() && weight_.dense().dim() != 2)
+  if (!weight_.is_quantized() && weight_.dense().dim() != 2)
     fail("SoftmaxHead", "a weight V,D", c10::str(weight_.dense().sizes()));
   const bool fits = !bias_.defined() || (bias_.dim() == 1 && bias_.size(0) == weight_.rows());
   if (!fits) fail("SoftmaxHead", fmt::format("a bias of {}", weight_.rows()), c10::str(bias_.sizes()));
 }
 
 const at::Tensor& SoftmaxHead::weight() const {
-  std::call_once(is_unpacked_, [this] { dense_weight_ = weight_.unpacked(); });
+  std::call_once(is_dequantized_, [this] { dense_weight_ = weight_.dequantized(); });
   return dense_weight_;
 }
 
 std::vector<at::Tensor> SoftmaxHead::parameters() const {
   std::vector<at::Tensor> parameters;
-  if (!weight_.is_packed()) parameters.push_back(weight_.dense());
+  if (!weight_.is_quantized()) parameters.push_back(weight_.dense());
   if (bias_.defined()) parameters.push_back(bias_);
   return parameters;
 }

@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "engine/matrix.h"
 #include "head/head.h"
+#include "weights/matrix.h"
 
 namespace fwl {
 
@@ -24,7 +24,7 @@ class SoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
-  // Logits of a few tokens come from a packed weight as it is; losses need it dense, and unpack it once.
+  // Logits of a few tokens come from a quantised weight as it is; losses need it dense, and dequantise it once.
   const at::Tensor& weight() const;
   const at::Tensor& bias() const { return bias_; }
   const HeadOptions& options() const { return options_; }
@@ -33,7 +33,7 @@ class SoftmaxHead : public Head {
   Matrix weight_;
   at::Tensor bias_;
   mutable at::Tensor dense_weight_;
-  mutable std::once_flag is_unpacked_;
+  mutable std::once_flag is_dequantized_;
   HeadOptions options_;
 };
 

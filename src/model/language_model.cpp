@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/torch.h"
-#include "fast/bias_only.h"
+#include "memory/bias_only.h"
 #include "support/error.h"
 
 namespace fwl {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/base_model.h"
-#include "engine/tensor_reader.h"
-#include "fast/layer.h"
+#include "memory/layer.h"
 #include "model/session.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/base_model.h"
-#include "engine/tensor_reader.h"
-#include "fast/state.h"
+#include "memory/state.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 

@@ -1,12 +1,12 @@
 // Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
 #include <fmt/format.h>
 
-#include "engine/tensor_reader.h"
 #include "engine/torch.h"
-#include "fast/bias_only.h"
-#include "fast/state_file.h"
+#include "memory/bias_only.h"
+#include "memory/state_file.h"
 #include "model/language_model.h"
 #include "support/error.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "fast/layer_cursor.h"
+#include "memory/layer_cursor.h"
 #include "model/language_model.h"
 
 namespace fwl {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "support/error.h"
-#include "text/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace fwl {
 namespace {

@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/weight_source.h"
-#include "engine/tensor_files.h"
-#include "engine/tensor_reader.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/fields.h"
 #include "support/json.h"
+#include "weights/tensor_files.h"
+#include "weights/tensor_reader.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 namespace {

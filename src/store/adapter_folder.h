@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "fast/layer_config.h"
+#include "memory/layer_config.h"
 #include "model/language_model.h"
 #include "support/progress.h"
 

@@ -10,7 +10,7 @@
 #include "engine/torch.h"
 #include "store/model_config.h"
 #include "support/error.h"
-#include "text/json_field.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {

@@ -5,7 +5,7 @@
 #include "store/model_config.h"
 #include "store/published_weights.h"
 #include "support/error.h"
-#include "text/json_field.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {

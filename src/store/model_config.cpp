@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "support/error.h"
-#include "text/json_field.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {

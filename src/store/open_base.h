@@ -9,6 +9,6 @@
 
 namespace fwl {
 
-std::shared_ptr<BaseModel> open_base(const std::string& path, WeightFormat format = WeightFormat::packed);
+std::shared_ptr<BaseModel> open_base(const std::string& path, WeightFormat format = WeightFormat::quantized);
 
 }  // namespace fwl

@@ -21,6 +21,6 @@ struct OpenedModel {
 
 // `adapter` may be empty.
 OpenedModel open_model(const std::string& path, const std::string& adapter = {},
-                       WeightFormat format = WeightFormat::packed, const ProgressReport& progress = {});
+                       WeightFormat format = WeightFormat::quantized, const ProgressReport& progress = {});
 
 }  // namespace fwl

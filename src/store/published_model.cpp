@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "engine/tensor_files.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

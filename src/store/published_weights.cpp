@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/tensor_files.h"
 #include "engine/torch.h"
 #include "files/quantized.h"
 #include "support/error.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {
@@ -32,7 +32,7 @@ at::Tensor view_bytes(std::span<const std::byte> bytes, int64_t rows, std::share
 }  // namespace
 
 WeightFormat weight_format_from_name(const std::string& name) {
-  if (name == "packed") return WeightFormat::packed;
+  if (name == "quantized") return WeightFormat::quantized;
   if (name == "fp32") return WeightFormat::fp32;
   fail("weights", "packed or fp32", "'" + name + "'");
 }
@@ -67,7 +67,7 @@ Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t column
   const auto& found = find(name, {rows, columns});
   if (found.type == GgufType::F32) return tensor(name, {rows, columns}, initial);
   const Matrix packed(view_bytes(found.bytes, rows, file_), found.type, columns);
-  return format_ == WeightFormat::packed ? packed : Matrix(packed.unpacked());
+  return format_ == WeightFormat::quantized ? packed : Matrix(packed.dequantized());
 }
 
 FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format)

@@ -4,15 +4,15 @@
 #include <functional>
 #include <memory>
 
-#include "base/weight_source.h"
 #include "files/gguf.h"
 #include "files/huggingface_folder.h"
+#include "weights/weight_source.h"
 
 namespace fwl {
 
-// `packed` multiplies with the file's own blocks, mapped into memory: least memory, fastest generation. `fp32` unpacks
-// everything: fastest scoring of short segments, and what training needs.
-enum class WeightFormat { packed, fp32 };
+// `quantized` multiplies with the file's own blocks, mapped into memory: least memory, fastest generation. `fp32`
+// unpacks everything: fastest scoring of short segments, and what training needs.
+enum class WeightFormat { quantized, fp32 };
 
 WeightFormat weight_format_from_name(const std::string& name);
 

@@ -9,7 +9,7 @@
 #include "store/published_weights.h"
 #include "support/error.h"
 #include "support/fields.h"
-#include "text/json_field.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {

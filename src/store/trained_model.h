@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/architecture.h"
-#include "fast/layer_config.h"
 #include "files/huggingface_folder.h"
+#include "memory/layer_config.h"
 #include "model/language_model.h"
 
 namespace fwl {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "text/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace fwl {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "text/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace fwl {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "support/printable.h"
-#include "text/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace fwl {
 namespace {

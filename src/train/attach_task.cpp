@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/token_tensor.h"
 #include "engine/torch.h"
 #include "model/cost.h"
+#include "model/token_tensor.h"
 #include "store/published_model.h"
 #include "support/error.h"
 #include "support/fields.h"

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/tensor_files.h"
 #include "files/folder.h"
 #include "support/error.h"
 #include "support/json.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/tensor_reader.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/token_tensor.h"
 #include "engine/torch.h"
 #include "files/atomic_file.h"
 #include "files/growing_file.h"
+#include "model/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/json.h"

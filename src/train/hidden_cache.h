@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/base_model.h"
+#include "data/token_file.h"
 #include "files/memory_map.h"
 #include "support/progress.h"
-#include "text/token_file.h"
 
 namespace fwl {
 

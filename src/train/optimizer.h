@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/base_model.h"
-#include "engine/tensor_reader.h"
 #include "train/train_config.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 

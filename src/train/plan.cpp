@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
-#include "engine/measure.h"
+#include "engine/gemm_speed.h"
 #include "engine/torch.h"
+#include "model/token_tensor.h"
 #include "store/trained_model.h"
+#include "support/measure.h"
 #include "train/optimizer.h"
 
 namespace fwl {

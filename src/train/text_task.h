@@ -5,9 +5,9 @@
 #include <optional>
 #include <variant>
 
+#include "data/reading_batches.h"
+#include "data/shuffled_batches.h"
 #include "store/trained_model.h"
-#include "text/reading_batches.h"
-#include "text/shuffled_batches.h"
 #include "train/train_config.h"
 #include "train/training_task.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/architecture.h"
-#include "fast/layer_config.h"
+#include "memory/layer_config.h"
 
 namespace fwl {
 

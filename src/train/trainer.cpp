@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "engine/measure.h"
+#include "engine/gemm_speed.h"
 #include "engine/torch.h"
 #include "support/error.h"
 #include "support/interrupt.h"

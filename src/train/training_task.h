@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/base_model.h"
-#include "engine/tensor_reader.h"
 #include "model/language_model.h"
 #include "support/progress.h"
+#include "weights/tensor_reader.h"
 
 namespace fwl {
 

@@ -2,11 +2,11 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "attention/attention.h"
+#include "attention/relative_attention.h"
 #include "base/architecture.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
-#include "engine/attention.h"
-#include "engine/relative_attention.h"
 #include "support/error.h"
 
 namespace fwl {

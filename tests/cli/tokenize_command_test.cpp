@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_fwl.h"
+#include "data/token_file.h"
 #include "support/scratch.h"
-#include "text/token_file.h"
 
 namespace fwl {
 namespace {

@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "fuzz/fuzz_target.h"
-#include "text/sentencepiece_model.h"
-#include "text/sentencepiece_tokenizer.h"
+#include "tokenizer/sentencepiece_model.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
 
 namespace fwl {
 namespace {

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "data/reading_batches.h"
+#include "data/shuffled_batches.h"
+#include "data/token_file.h"
+#include "data/token_file_writer.h"
 #include "fuzz/fuzz_target.h"
 #include "support/sha256.h"
-#include "text/fake_tokenizer.h"
-#include "text/reading_batches.h"
-#include "text/shuffled_batches.h"
-#include "text/token_file.h"
-#include "text/token_file_writer.h"
+#include "tokenizer/fake_tokenizer.h"
 
 namespace fwl {
 namespace {

@@ -1,8 +1,8 @@
 #include <stdexcept>
 
 #include "fuzz/fuzz_target.h"
-#include "text/bpe_json.h"
-#include "text/bpe_samples.h"
+#include "tokenizer/bpe_json.h"
+#include "tokenizer/bpe_samples.h"
 
 namespace fwl {
 namespace {

@@ -1,5 +1,5 @@
 #include "fuzz/fuzz_target.h"
-#include "text/word_tokenizer.h"
+#include "tokenizer/word_tokenizer.h"
 
 namespace fwl {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "text/byte_tokenizer.h"
+#include "tokenizer/byte_tokenizer.h"
 
 namespace fwl {
 namespace {

@@ -87,7 +87,7 @@ def test_packed_weights_compute_what_the_unpacked_ones_do(kind, tmp_path):
     path = write_gguf(tmp_path / "model.gguf", random_weights(1), kind)
     tokens = torch.randint(0, WORDS, (1, 24))
     exact = plain_llama({name: tensor.double() for name, tensor in fwl.load_gguf(path).items()}, tokens[0])
-    for weights in ("packed", "fp32"):
+    for weights in ("quantized", "fp32"):
         model = fwl.open_base(path, weights=weights)
         for lengths in ([24], [1] * 24, [5, 3, 16]):
             with torch.no_grad():

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("support", "files", "text", "template", "engine", "head", "base", "fast", "model", "store", "train", "evaluate",
-           "generate", "report")
-TORCH_FREE = ("support", "files", "text", "template")
+FOLDERS = ("support", "files", "tokenizer", "data", "inspect", "template", "kernels", "engine", "attention", "weights", "head",
+           "base", "memory", "model", "store", "train", "evaluate", "generate", "report")
+TORCH_FREE = ("support", "files", "tokenizer", "data", "inspect", "template", "kernels")
 
 
 def sources():

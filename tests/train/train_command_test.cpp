@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "engine/tensor_files.h"
 #include "files/safetensors.h"
 #include "train/training_samples.h"
+#include "weights/tensor_files.h"
 
 namespace fwl {
 namespace {

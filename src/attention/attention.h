@@ -1,0 +1,42 @@
+// Causal attention in blocks of queries: never a T x T tensor.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fwl {
+
+// Which past positions a position sees, itself always included.
+class VisibleKeys {
+ public:
+  static VisibleKeys all() { return {Kind::all, 0}; }
+  static VisibleKeys sliding(int64_t tokens) { return {Kind::sliding, tokens}; }  // the last so many
+  static VisibleKeys blocks(int64_t tokens) { return {Kind::blocks, tokens}; }    // its own block and the one before
+
+  int64_t first(int64_t position) const {
+    if (kind_ == Kind::sliding) return std::max<int64_t>(0, position - tokens_ + 1);
+    if (kind_ == Kind::blocks) return std::max<int64_t>(0, (position / tokens_ - 1) * tokens_);
+    return 0;
+  }
+
+  // As one number, and back.
+  int64_t as_number() const { return tokens_ * kinds + static_cast<int64_t>(kind_); }
+  static VisibleKeys from_number(int64_t number) { return {static_cast<Kind>(number % kinds), number / kinds}; }
+
+ private:
+  enum class Kind { all, sliding, blocks };
+  static constexpr int64_t kinds = 3;
+  VisibleKeys(Kind kind, int64_t tokens) : kind_(kind), tokens_(tokens) {}
+  Kind kind_;
+  int64_t tokens_;
+};
+
+// queries: B,heads,T,d   keys, values: B,key heads,K,d, at positions first_position … first_position + K - 1; the
+// queries stand at the last T of them. Several query heads may share a key head. -> B,T,heads * d
+// Differentiable where gradients are wanted; dropout (of the probabilities) acts only there.
+at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                            int64_t first_position, VisibleKeys visible, double dropout = 0);
+
+}  // namespace fwl

@@ -1,0 +1,38 @@
+// Batches of a token file in reading order; they can stop and go on at any batch.
+#pragma once
+
+#include <cstdint>
+
+#include "data/token_batch.h"
+#include "data/token_file.h"
+
+namespace fwl {
+
+struct ReadingOptions {
+  int64_t rows = 1;              // B
+  int64_t segment_tokens = 256;  // T
+};
+
+// Reading order, as in Transformer-XL: the file is cut into B lanes of N / B tokens (the rest, less than B tokens, is
+// left out), and batch i holds the i-th segment of T tokens of every lane; the last one may be shorter. With B = 1
+// nothing is left out: every token but the file's first is a target exactly once.
+class ReadingBatches {
+ public:
+  ReadingBatches(const TokenView& tokens, ReadingOptions options);  // `tokens` must outlive this
+
+  bool next(TokenBatch& batch);  // false at the end of the pass
+  void start_again() { position_ = 0; }
+  int64_t batches_per_pass() const;
+  int64_t lane_tokens() const { return lane_tokens_; }
+
+  BatchState state() const;
+  void restore(const BatchState& state);  // throws UserError where it belongs to other data or options
+
+ private:
+  const TokenView& tokens_;
+  ReadingOptions options_;
+  int64_t lane_tokens_ = 0;
+  int64_t position_ = 0;  // in each lane
+};
+
+}  // namespace fwl

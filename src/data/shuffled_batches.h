@@ -1,0 +1,50 @@
+// Batches of windows of a token file in random order; they can stop and go on at any batch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/permutation.h"
+#include "data/token_batch.h"
+#include "data/token_file.h"
+
+namespace fwl {
+
+struct ShuffledOptions {
+  int64_t rows = 8;              // B
+  int64_t segment_tokens = 256;  // T
+  int64_t seed = 0;
+  bool is_packed = false;  // windows may go over the ends of documents
+};
+
+// Windows of up to T targets in a random order that is new in every epoch; endless. A document of n tokens has n - 1
+// targets: its windows are [0, T), [T, 2T), …, the last one shorter, so that every target is met once per epoch, always
+// with what its own document says before it in the window. Packed, the whole file is one such document. Batches are
+// always full: one that reaches the end of an epoch goes on with the next epoch.
+class ShuffledBatches {
+ public:
+  ShuffledBatches(const TokenView& tokens, ShuffledOptions options);  // `tokens` must outlive this
+
+  void next(TokenBatch& batch);
+  int64_t windows_per_epoch() const { return window_count_; }
+  int64_t epoch() const { return position_ / window_count_; }
+
+  BatchState state() const;
+  void restore(const BatchState& state);  // throws UserError where it belongs to other data or options
+
+ private:
+  struct Window {
+    int64_t first_token, target_count;
+  };
+  int64_t windows_of(int64_t document) const;
+  Window window(int64_t index) const;
+
+  const TokenView& tokens_;
+  ShuffledOptions options_;
+  std::vector<int64_t> windows_before_;  // before every 64th document: the order itself needs no memory
+  int64_t window_count_ = 0;
+  int64_t position_ = 0;  // windows handed out since the first epoch began
+  Permutation order_;
+};
+
+}  // namespace fwl

@@ -1,0 +1,80 @@
+// A corpus as token ids in a memory-mapped file, with its documents, its tokenizer's hash and its own hash.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "data/token_layout.h"
+#include "files/memory_map.h"
+#include "support/progress.h"
+#include "support/sha256.h"
+#include "tokenizer/tokenizer.h"
+
+namespace fwl {
+
+struct TokenDocument {
+  int64_t first_token = 0;
+  int64_t token_count = 0;
+  int64_t byte_count = 0;  // of its source text, as the two below
+  int64_t word_count = 0;  // runs of bytes other than ASCII whitespace
+  int64_t line_count = 0;  // newlines, and one more where the last line has none
+  std::string_view name;   // may be empty
+};
+
+// A token file's bytes, checked. The bytes must outlive the view.
+class TokenView {
+ public:
+  static constexpr int64_t ids_offset = sizeof(TokenFileHeader);
+
+  // Checks all but the ids themselves; `where` names the file in errors.
+  TokenView(std::string where, std::span<const std::byte> bytes);
+
+  int64_t size() const { return static_cast<int64_t>(header_.token_count); }
+  int64_t vocabulary_size() const { return static_cast<int64_t>(header_.vocabulary_size); }
+  int bytes_per_id() const { return static_cast<int>(header_.bytes_per_id); }
+  std::string tokenizer_kind() const;
+  std::string tokenizer_name() const;
+  Digest tokenizer_hash() const;
+  Digest ids_hash() const;  // what run records call the data hash
+  std::span<const std::byte> id_bytes() const { return ids_; }
+
+  // Copies ids [first, first + out.size()); every id is checked against the vocabulary.
+  void read(int64_t first, std::span<TokenId> out) const;
+  void read(int64_t first, std::span<int64_t> out) const;
+
+  int64_t document_count() const { return static_cast<int64_t>(header_.document_count); }
+  TokenDocument document(int64_t index) const;
+  int64_t first_token_of(int64_t document) const;  // size() for the document after the last
+  int64_t document_at(int64_t token) const;        // the document that holds this token
+
+  // Reads everything and compares it with the hashes in the header; throws UserError where they differ.
+  void verify(const ProgressReport& progress = {}) const;
+
+ private:
+  TokenFileDocument entry(uint64_t index) const;
+  uint64_t name_end(uint64_t index) const;
+  void check_header() const;
+  void check_places() const;
+  void check_documents() const;
+  template <class T>
+  void read_ids(int64_t first, std::span<T> out) const;
+  [[noreturn]] void reject(std::string_view expected, const std::string& got) const;
+
+  std::string where_;
+  TokenFileHeader header_{};
+  std::span<const std::byte> bytes_, ids_, table_, names_;
+};
+
+class TokenFile : public TokenView {
+ public:
+  explicit TokenFile(const std::string& path) : TokenFile(MemoryMap(path)) {}
+  const std::string& path() const { return map_.path(); }
+
+ private:
+  explicit TokenFile(MemoryMap map) : TokenView(map.path(), map.bytes()), map_(std::move(map)) {}
+  MemoryMap map_;
+};
+
+}  // namespace fwl

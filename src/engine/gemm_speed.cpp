@@ -1,0 +1,20 @@
+#include "engine/gemm_speed.h"
+
+#include <algorithm>
+
+#include "engine/torch.h"
+#include "support/measure.h"
+
+namespace fwl {
+
+double gemm_flops_per_second() {
+  const at::NoGradGuard no_grad;
+  constexpr int64_t size = 1024;
+  const auto a = at::ones({size, size}), b = at::ones({size, size});
+  auto out = at::empty({size, size});
+  double best = 1e9;
+  for (int repeat = 0; repeat < 6; ++repeat) best = std::min(best, seconds_of([&] { at::mm_out(out, a, b); }));
+  return 2.0 * size * size * size / best;
+}
+
+}  // namespace fwl

@@ -1,0 +1,94 @@
+#include "tokenizer/bpe_encoder.h"
+
+#include "tokenizer/nfc.h"
+#include "tokenizer/utf8.h"
+
+namespace fwl {
+
+std::unique_ptr<BpeTokenizer::Encoder> BpeTokenizer::EncoderPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto encoder = std::move(idle_.back());
+      idle_.pop_back();
+      return encoder;
+    }
+  }
+  return std::make_unique<Encoder>();
+}
+
+void BpeTokenizer::EncoderPool::give_back(std::unique_ptr<Encoder> encoder) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(encoder));
+}
+
+void BpeTokenizer::Encoder::encode(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids) {
+  const auto add_token = [&](TokenId id) { ids.push_back(id); };
+  if (tokenizer.added_.empty()) return encode_between_added(tokenizer, text, ids);
+  tokenizer.added_.split(
+      text, [&](std::string_view rest) { encode_between_added(tokenizer, rest, ids); }, add_token);
+}
+
+void BpeTokenizer::Encoder::encode_between_added(const BpeTokenizer& tokenizer, std::string_view text,
+                                                 std::vector<TokenId>& ids) {
+  if (tokenizer.is_nfc_ && !is_nfc(text)) {
+    normalized_ = to_nfc(text);
+    text = normalized_;
+  }
+  const auto add_token = [&](TokenId id) { ids.push_back(id); };
+  if (tokenizer.added_normalized_.empty()) return encode_plain(tokenizer, text, ids);
+  tokenizer.added_normalized_.split(
+      text, [&](std::string_view rest) { encode_plain(tokenizer, rest, ids); }, add_token);
+}
+
+void BpeTokenizer::Encoder::encode_plain(const BpeTokenizer& tokenizer, std::string_view text,
+                                         std::vector<TokenId>& ids) {
+  while (!text.empty()) {
+    const auto valid = valid_utf8_prefix(text);
+    tokenizer.pre_tokenizer_.split(text.substr(0, valid), split_,
+                                   [&](std::string_view piece) { encode_piece(tokenizer, piece, ids); });
+    text.remove_prefix(valid);
+    if (text.empty()) break;
+    encode_piece(tokenizer, text.substr(0, 1), ids);
+    text.remove_prefix(1);
+  }
+}
+
+void BpeTokenizer::Encoder::encode_piece(const BpeTokenizer& tokenizer, std::string_view piece,
+                                         std::vector<TokenId>& ids) {
+  if (!PieceCache::can_hold(piece)) {
+    merge_piece(tokenizer, piece);
+    ids.insert(ids.end(), piece_ids_.begin(), piece_ids_.end());
+    return;
+  }
+  const PieceCache::Key key(piece);
+  if (const auto* entry = cache_.find(key)) {
+    ids.insert(ids.end(), entry->ids.begin(), entry->ids.begin() + entry->count);
+    return;
+  }
+  merge_piece(tokenizer, piece);
+  cache_.put(key, piece_ids_);
+  ids.insert(ids.end(), piece_ids_.begin(), piece_ids_.end());
+}
+
+void BpeTokenizer::Encoder::merge_piece(const BpeTokenizer& tokenizer, std::string_view piece) {
+  piece_ids_.clear();
+  if (tokenizer.ignores_merges_) {
+    const auto whole = tokenizer.id_of_bytes_.find(piece);
+    if (whole != tokenizer.id_of_bytes_.end()) return piece_ids_.push_back(whole->second);
+  }
+  bool is_after_unknown = false;
+  for (const unsigned char byte : piece) {
+    const auto id = tokenizer.id_of_byte_[byte];
+    const bool is_unknown = id < 0;
+    if (!is_unknown) {
+      piece_ids_.push_back(id);
+    } else if (tokenizer.unknown_ && !(is_after_unknown && tokenizer.fuses_unknown_)) {
+      piece_ids_.push_back(*tokenizer.unknown_);
+    }
+    is_after_unknown = is_unknown;
+  }
+  tokenizer.merges_.apply(piece_ids_, merge_);
+}
+
+}  // namespace fwl

@@ -1,0 +1,42 @@
+// One thread's working memory for byte-level BPE, kept from call to call because its cache is worth keeping.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/piece_cache.h"
+
+namespace fwl {
+
+class BpeTokenizer::Encoder {
+ public:
+  void encode(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
+
+ private:
+  void encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
+  void encode_plain(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
+  void encode_piece(const BpeTokenizer& tokenizer, std::string_view piece, std::vector<TokenId>& ids);
+  void merge_piece(const BpeTokenizer& tokenizer, std::string_view piece);
+
+  PieceCache cache_;
+  SplitPattern::Workspace split_;
+  BpeMerges::Workspace merge_;
+  std::vector<TokenId> piece_ids_;
+  std::string normalized_;
+};
+
+// Lends encoders to threads; there are never more than threads that encode at the same time.
+class BpeTokenizer::EncoderPool {
+ public:
+  std::unique_ptr<Encoder> take();
+  void give_back(std::unique_ptr<Encoder> encoder);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Encoder>> idle_;
+};
+
+}  // namespace fwl

@@ -1,0 +1,82 @@
+// Byte-level BPE, as GPT-2, Llama 3, Qwen and SmolLM have it: every byte string has ids and comes back from them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/bpe_merges.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer.h"
+
+namespace fwl {
+
+// A vocabulary as plain data, whatever file it came from.
+struct BpeVocabulary {
+  std::vector<std::string> tokens;  // by id, in GPT-2's names of bytes; "": there is no token with this id
+  std::vector<std::pair<std::string, std::string>> merges;  // in the order in which they were learned
+  std::vector<AddedToken> added;
+  std::vector<SplitStep> splits;
+  bool ignores_merges = false;     // a piece that is a token becomes that token, whatever the merges say
+  bool is_nfc = false;             // text is brought to Unicode's normal form C first
+  std::optional<TokenId> unknown;  // stands for a byte that has no token; without it such bytes are left out
+  bool fuses_unknown = false;      // one such token for a run of bytes that have none
+  std::optional<TokenId> begin, end;
+};
+
+// The steps of encode: added tokens are found; the rest is split into pieces; in each piece, bytes are merged.
+// A byte that is not part of valid UTF-8 is a piece of its own. encode may be called by many threads at once.
+class BpeTokenizer : public Tokenizer {
+ public:
+  // Throws UserError where the vocabulary contradicts itself; `where` names it in errors.
+  BpeTokenizer(std::string where, const BpeVocabulary& vocabulary);
+  ~BpeTokenizer() override;
+
+  std::string kind() const override { return "bpe"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(bytes_of_id_.size()); }
+
+  using Tokenizer::encode;
+  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  std::string decode(std::span<const TokenId> ids) const override;
+
+  std::optional<TokenId> begin_token() const override { return begin_; }
+  std::optional<TokenId> end_token() const override { return end_; }
+  // Known for the published split patterns, see split_cut.h; for others a document has to be read whole.
+  size_t safe_cut(std::string_view text) const override;
+  Digest hash() const override { return hash_; }
+
+  // Bytes without a token, which encode leaves out (or turns into the unknown token) as its peers do. Some published
+  // vocabularies lack bytes that never occur in UTF-8, or some control characters.
+  std::string missing_bytes() const;
+  // True if decode(encode(x)) == x for every byte string.
+  bool is_lossless() const { return is_lossless_; }
+
+ private:
+  class Encoder;
+  class EncoderPool;
+
+  void read_tokens(const BpeVocabulary& vocabulary);
+  void read_added(const BpeVocabulary& vocabulary);
+  void read_merges(const BpeVocabulary& vocabulary);
+  void read_bytes(const BpeVocabulary& vocabulary);
+  void read_cuts(const BpeVocabulary& vocabulary);
+
+  std::string where_;
+  std::vector<std::string> bytes_of_id_;
+  std::unordered_map<std::string_view, TokenId> id_of_bytes_;  // views into bytes_of_id_; only what merges can make
+  std::array<TokenId, 256> id_of_byte_ = {};                   // -1: none
+  AddedTokenFinder added_, added_normalized_;
+  BpeMerges merges_;
+  PreTokenizer pre_tokenizer_;
+  bool ignores_merges_, is_nfc_, fuses_unknown_, is_lossless_ = false;
+  enum class Cuts { nowhere, before_spaces, everywhere } cuts_ = Cuts::everywhere;
+  std::optional<TokenId> unknown_, begin_, end_;
+  Digest hash_;
+  std::unique_ptr<EncoderPool> pool_;
+};
+
+}  // namespace fwl

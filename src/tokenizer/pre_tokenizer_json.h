@@ -1,0 +1,18 @@
+// The steps before the merges of byte-level BPE, as a tokenizer.json describes them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tokenizer/pre_tokenizer.h"
+
+namespace fwl {
+
+// Kinds: ByteLevel (last), Split (behaviour Isolated, or Removed with invert), Digits, Sequence. Others are refused.
+std::vector<SplitStep> parse_pre_tokenizer(const std::string& where, const nlohmann::json& pre_tokenizer);
+
+// False for none, true for NFC; other normalizers are refused.
+bool asks_for_nfc(const std::string& where, const nlohmann::json& normalizer);
+
+}  // namespace fwl

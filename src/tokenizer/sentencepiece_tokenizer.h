@@ -1,0 +1,55 @@
+// SentencePiece vocabularies (Llama 1 and 2, T5 and their kin): opening them, and training new ones from text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/progress.h"
+#include "tokenizer/tokenizer.h"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace fwl {
+
+// decode(encode(x)) == x holds for valid UTF-8 without U+2581 if the model falls back to bytes and does not normalize,
+// as those of train_sentencepiece do. Other models normalize text as they were told to when they were trained.
+class SentencePieceTokenizer : public Tokenizer {
+ public:
+  // `model` holds the bytes of a .model file. Throws UserError; `where` names it in errors.
+  SentencePieceTokenizer(std::string where, std::string_view model);
+  ~SentencePieceTokenizer() override;
+
+  std::string kind() const override { return "sentencepiece"; }
+  int64_t vocabulary_size() const override;
+
+  using Tokenizer::encode;
+  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  std::string decode(std::span<const TokenId> ids) const override;
+
+  std::optional<TokenId> begin_token() const override;
+  std::optional<TokenId> end_token() const override;
+  bool is_by_line() const override { return true; }
+  Digest hash() const override { return hash_; }
+
+ private:
+  std::string where_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  Digest hash_;
+};
+
+struct SentencePieceOptions {
+  int64_t vocabulary_size = 8000;        // an upper limit: a small text may not have as many pieces
+  std::string model_type = "unigram";    // or "bpe"
+  double character_coverage = 0.9995;    // rarer characters are spelled in bytes
+  int64_t max_text_bytes = 100'000'000;  // of a larger text, lines are taken evenly from all over it
+};
+
+// Trains a vocabulary on the lines of text files and writes it to `model_path` atomically. It does not normalize and
+// falls back to bytes, so that nothing is lost. The same text and options give the same model.
+void train_sentencepiece(const std::vector<std::string>& text_files, const SentencePieceOptions& options,
+                         const std::string& model_path, const ProgressReport& report = {});
+
+}  // namespace fwl

@@ -1,0 +1,83 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "tokenizer/split_pattern.h"
+
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <new>
+
+#include "support/error.h"
+#include "tokenizer/pattern_dialect.h"
+#include "tokenizer/utf8.h"
+
+namespace fwl {
+namespace {
+
+constexpr size_t max_pattern_bytes = 10000;
+// Published patterns need a handful of steps per match; this ends a hostile one within a moment.
+constexpr uint32_t max_match_steps = 1'000'000;
+
+std::string message_of(int code) {
+  PCRE2_UCHAR text[160] = {};
+  pcre2_get_error_message(code, text, sizeof text);
+  return reinterpret_cast<const char*>(text);
+}
+
+const PCRE2_UCHAR* units(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.empty() ? "" : text.data());
+}
+
+}  // namespace
+
+struct SplitPattern::Code {
+  pcre2_code* code = nullptr;
+  pcre2_match_context* limits = nullptr;
+  ~Code() {
+    pcre2_match_context_free(limits);
+    pcre2_code_free(code);
+  }
+};
+
+SplitPattern::Workspace::Workspace() : match_data_(pcre2_match_data_create(1, nullptr)) {
+  if (!match_data_) throw std::bad_alloc();
+}
+SplitPattern::Workspace::~Workspace() {
+  pcre2_match_data_free(static_cast<pcre2_match_data*>(match_data_));
+}
+
+SplitPattern::SplitPattern(std::string where, std::string_view pattern, bool is_literal) : where_(std::move(where)) {
+  if (pattern.size() > max_pattern_bytes)
+    fail(where_, fmt::format("a split pattern of at most {} bytes", max_pattern_bytes),
+         fmt::format("{}", pattern.size()));
+  const auto text = is_literal ? std::string(pattern) : pattern_for_pcre2(where_, pattern);
+  const auto options = PCRE2_UTF | (is_literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
+  int error = 0;
+  size_t offset = 0;
+  auto code = std::make_shared<Code>();
+  code->code = pcre2_compile(units(text), text.size(), options, &error, &offset, nullptr);
+  if (!code->code) fail(where_, "a split pattern", fmt::format("'{}'", pattern.substr(0, 200)), message_of(error));
+  pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // where it fails, the pattern is interpreted
+  code->limits = pcre2_match_context_create(nullptr);
+  if (!code->limits) throw std::bad_alloc();
+  pcre2_set_match_limit(code->limits, max_match_steps);
+  code_ = std::move(code);
+}
+
+bool SplitPattern::find(std::string_view text, size_t from, Match& match, Workspace& workspace) const {
+  auto* data = static_cast<pcre2_match_data*>(workspace.match_data_);
+  while (from < text.size()) {
+    const int found = pcre2_match(code_->code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK, data, code_->limits);
+    if (found == PCRE2_ERROR_NOMATCH) return false;
+    if (found < 0)
+      fail(where_, "a split pattern that can be matched", message_of(found), "the pattern needs too many steps");
+    const auto* bounds = pcre2_get_ovector_pointer(data);
+    match = {bounds[0], bounds[1]};
+    if (match.end > match.start && match.start >= from) return true;
+    if (match.end >= text.size()) return false;
+    const auto at = std::max(match.end, from);
+    from = at + std::max<size_t>(1, first_code_point(text.substr(at)).bytes);
+  }
+  return false;
+}
+
+}  // namespace fwl
