@@ -1,4 +1,4 @@
-// One call of BLAS without a tensor around it, for kernels that multiply small blocks inside their own threads.
+// BLAS products on plain pointers, for kernels that multiply small blocks inside their own threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace fwl {
 
-// What the calls below need: the numbers of a row lie side by side.
+// Whether rows are contiguous, as the functions below need.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 // Row-major: out = a @ b^T.   a: m,k   b: n,k   out: m,n; the strides are those between rows.

@@ -1,4 +1,4 @@
-// One list of fields per config: the same list gives the flags, the TOML keys, the JSON and the help, with bounds.
+// One list of fields per config, from which flags, TOML keys, JSON, help texts and bounds are derived.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace fwl {
 
-// A named, described and bounded value that lives in somebody's option struct.
+// A named, described and bounded value that is stored in an options struct.
 struct Field {
   using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*>;
 
@@ -21,7 +21,7 @@ struct Field {
   std::string help;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> allowed;  // empty: any text
+  std::vector<std::string> allowed;  // empty: any string
   bool is_required = false;
   bool is_positional = false;
   std::string short_flag;  // "p" for -p
@@ -35,12 +35,12 @@ struct Field {
 
   std::string flag() const;          // "--segment-tokens"
   std::string type_name() const;     // "INT", "FLOAT", "TEXT", …, with bounds or choices
-  std::string default_text() const;  // the target's present value
+  std::string default_text() const;  // the target's current value
 };
 
 class Fields {
  public:
-  // Binds a field to `target`, whose present value is the default. The target must outlive the list.
+  // Binds a field to `target`, whose current value is the default. The target must outlive the list.
   template <class T>
   Field& add(std::string name, T& target, std::string help) {
     Field field;
@@ -58,7 +58,7 @@ class Fields {
   auto begin() const { return fields_.begin(); }
   auto end() const { return fields_.end(); }
 
-  // Each throws UserError that names `where`, the field, what it accepts and what came.
+  // Both throw a UserError that names `where`, the field, what it accepts and what it got.
   void set_text(std::string_view where, std::string_view name, const std::string& value);  // lists: comma separated
   void set_json(std::string_view where, const nlohmann::json& object);                     // nested or dotted keys
   void load_toml(const std::string& path);

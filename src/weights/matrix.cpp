@@ -12,11 +12,11 @@
 namespace fwl {
 namespace {
 
-// Up to so many vectors, rows are multiplied as they are packed: the time is that of reading them. Beyond, unpacking
-// once and a dense product win.
+// Up to this many vectors are multiplied with the quantised rows directly, which is limited by reading the rows. For
+// more, dequantising once and a dense product are faster.
 constexpr int64_t few_vectors = 6;
 
-void unpack(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
+void dequantize_bytes(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
   dequantize(type, {reinterpret_cast<const std::byte*>(bytes), static_cast<size_t>(row_bytes)},
              {values, static_cast<size_t>(columns)});
 }
@@ -29,11 +29,12 @@ Matrix::Matrix(at::Tensor dense) : tensor_(std::move(dense)) {
 
 Matrix::Matrix(at::Tensor bytes, GgufType type, int64_t columns)
     : tensor_(std::move(bytes)), is_quantized_(true), type_(type), columns_(columns) {
-  TORCH_CHECK(tensor_.is_cpu() && tensor_.is_contiguous() && can_dequantize(type), "a packed matrix lives on the CPU");
+  TORCH_CHECK(tensor_.is_cpu() && tensor_.is_contiguous() && can_dequantize(type),
+              "a quantised matrix must be on the CPU");
 }
 
 const at::Tensor& Matrix::dense() const {
-  TORCH_CHECK(!is_quantized_, "a packed matrix has no dense tensor");
+  TORCH_CHECK(!is_quantized_, "a quantised matrix has no dense tensor");
   return tensor_;
 }
 
@@ -44,8 +45,8 @@ at::Tensor Matrix::dequantized() const {
   const uint8_t* bytes = tensor_.const_data_ptr<uint8_t>();
   const int64_t row_bytes = tensor_.size(1);
   at::parallel_for(0, rows(), std::max<int64_t>(1, 65536 / columns_), [&](int64_t begin, int64_t end) {
-    unpack(type_, bytes + begin * row_bytes, (end - begin) * row_bytes, (end - begin) * columns_,
-           data + begin * columns_);
+    dequantize_bytes(type_, bytes + begin * row_bytes, (end - begin) * row_bytes, (end - begin) * columns_,
+                     data + begin * columns_);
   });
   return values;
 }
@@ -58,8 +59,8 @@ at::Tensor Matrix::select_rows(const at::Tensor& indices) const {
   auto values = at::empty(shape, at::kFloat);
   const int64_t row_bytes = tensor_.size(1);
   for (int64_t index = 0; index < flat.numel(); ++index)
-    unpack(type_, tensor_.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes, row_bytes,
-           columns_, values.mutable_data_ptr<float>() + index * columns_);
+    dequantize_bytes(type_, tensor_.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes,
+                     row_bytes, columns_, values.mutable_data_ptr<float>() + index * columns_);
   return values;
 }
 

@@ -16,7 +16,7 @@ class ParameterList {
     return parameters_.back().second;
   }
 
-  // Quantised matrices are not parameters: nothing can train them.
+  // Quantised matrices are not parameters: they cannot be trained.
   Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     auto matrix = source_.matrix(name, rows, columns, initial);
     if (!matrix.is_quantized()) parameters_.emplace_back(name, matrix.dense());

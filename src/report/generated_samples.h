@@ -1,4 +1,4 @@
-// Samples of `fwl generate --json`: how much the texts repeat themselves.
+// Reads samples of `fwl generate --json` and measures their repetition.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace fwl {
 
-struct WritingSamples {
+struct GeneratedSamples {
   std::string path, model, adapt;
   int64_t samples = 0, tokens = 0;
   std::array<double, 4> distinct = {};                // means over the samples
   double repeated_4_grams = 0, repeated_4_error = 0;  // mean and its standard error
 };
 
-bool looks_like_samples(std::string_view text);  // its first line is one of fwl generate --json
-WritingSamples parse_samples(const std::string& where, std::string_view lines);
+bool looks_like_samples(std::string_view text);  // whether its first line is one of fwl generate --json
+GeneratedSamples parse_samples(const std::string& where, std::string_view lines);
 
 }  // namespace fwl
