@@ -157,6 +157,22 @@ void bind_bias_only(py::module_& module) {
       ReleaseGil());
 }
 
+const std::pair<const char*, ProductPrecision> precisions[] = {{"fp32", ProductPrecision::exact},
+                                                               {"bf16", ProductPrecision::bf16},
+                                                               {"bf16-everywhere", ProductPrecision::bf16_everywhere}};
+
+ProductPrecision precision_named(const std::string& name) {
+  for (const auto& [known, precision] : precisions)
+    if (name == known) return precision;
+  fail("set_matmul_precision", "fp32, bf16 or bf16-everywhere", "'" + name + "'");
+}
+
+std::string name_of(ProductPrecision precision) {
+  for (const auto& [name, known] : precisions)
+    if (precision == known) return name;
+  TORCH_CHECK(false, "a precision without a name");
+}
+
 }  // namespace
 
 void bind_fast(py::module_& module) {
@@ -165,14 +181,14 @@ void bind_fast(py::module_& module) {
   bind_layer(module);
   bind_bias_only(module);
   module.def(
-      "set_matmul_precision",
-      [](const std::string& name) {
-        if (name != "fp32" && name != "bf16") fail("set_matmul_precision", "fp32 or bf16", "'" + name + "'");
-        set_product_precision(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact);
-      },
-      py::arg("precision"), "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster.");
-  module.def("matmul_precision", [] { return product_precision() == ProductPrecision::bf16 ? "bf16" : "fp32"; });
+      "set_matmul_precision", [](const std::string& name) { set_product_precision(precision_named(name)); },
+      py::arg("precision"),
+      "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster. bf16-everywhere: also "
+      "where "
+      "it is slower.");
+  module.def("matmul_precision", [] { return name_of(product_precision()); });
   module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+  module.def("has_bf16_gemm", &has_bf16_gemm);
 }
 
 }  // namespace fwl
