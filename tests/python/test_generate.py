@@ -68,7 +68,6 @@ def test_adaptation_is_used_updated_or_neither():
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
 def test_static_greedy_writing_equals_transformers(name, tmp_path):
-    pytest.importorskip("transformers")
     torch.manual_seed(7)
     peer = make_goldens.make_model(*make_goldens.CASES[name])
     peer.save_pretrained(tmp_path)
