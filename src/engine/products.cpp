@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <chrono>
 
 #include "engine/torch.h"
@@ -11,7 +10,7 @@
 namespace fwl {
 namespace {
 
-std::atomic<ProductPrecision> chosen_precision{ProductPrecision::exact};
+thread_local ProductPrecision chosen_precision = ProductPrecision::exact;
 
 // MKL's interface, exported by LibTorch; its headers are not in the wheel.
 constexpr int row_major = 101, no_transpose = 111, transpose = 112;
@@ -75,8 +74,10 @@ bool measure_bf16_gemm() {
 }
 
 bool uses_bf16(const at::Tensor& tensor) {
-  return chosen_precision == ProductPrecision::bf16 && tensor.scalar_type() == at::kFloat &&
-         (!tensor.is_cpu() || has_fast_bf16_gemm());
+  const ProductPrecision precision = chosen_precision;
+  if (precision == ProductPrecision::exact || tensor.scalar_type() != at::kFloat) return false;
+  if (!tensor.is_cpu()) return true;
+  return precision == ProductPrecision::bf16 ? has_fast_bf16_gemm() : has_bf16_gemm();
 }
 
 void product_into_matrix(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
@@ -103,6 +104,7 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
+    const PrecisionScope as_forward(ProductPrecision::bf16);  // the engine may run this in a thread of its own
     const auto saved = context->get_saved_variables();
     const auto &a = saved[0], &b = saved[1], gradient = gradients[0].contiguous();
     const auto grad_a = multiply(gradient, b.transpose(-1, -2));
@@ -128,8 +130,12 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
 
 }  // namespace
 
-void set_product_precision(ProductPrecision precision) {
+PrecisionScope::PrecisionScope(ProductPrecision precision) : before_(chosen_precision) {
   chosen_precision = precision;
+}
+
+PrecisionScope::~PrecisionScope() {
+  chosen_precision = before_;
 }
 
 ProductPrecision product_precision() {
@@ -139,6 +145,10 @@ ProductPrecision product_precision() {
 bool has_fast_bf16_gemm() {
   static const bool is_fast = measure_bf16_gemm();
   return is_fast;
+}
+
+bool has_bf16_gemm() {
+  return mkl_bf16_gemm() != nullptr;
 }
 
 std::string product_backend() {

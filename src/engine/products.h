@@ -7,14 +7,27 @@
 
 namespace fwl {
 
-// `bf16` lets fp32 products round their operands to bf16 where that is faster; double is always exact.
-enum class ProductPrecision { exact, bf16 };
+// `bf16` lets fp32 products round their operands to bf16 where that is faster, `bf16_everywhere` also where it is
+// slower, so that machines agree; double is always exact.
+enum class ProductPrecision { exact, bf16, bf16_everywhere };
 
-void set_product_precision(ProductPrecision precision);  // for the whole process
-ProductPrecision product_precision();
+// The precision of this thread's products while the scope lives; scopes nest. Threads that are started inside do not
+// inherit it: open a scope of `product_precision()` in each.
+class PrecisionScope {
+ public:
+  explicit PrecisionScope(ProductPrecision precision);
+  ~PrecisionScope();
+  PrecisionScope(const PrecisionScope&) = delete;
+  PrecisionScope& operator=(const PrecisionScope&) = delete;
+
+ private:
+  ProductPrecision before_;
+};
+ProductPrecision product_precision();  // of this thread; exact outside of all scopes
 
 // Which GEMM `bf16` uses, determined once by a short measurement: MKL's bf16 GEMM, or fp32 if that is faster.
 bool has_fast_bf16_gemm();
+bool has_bf16_gemm();           // fast or not
 std::string product_backend();  // for `fwl --version` and run records
 
 // out = scale * (a @ b) + keep * out, for matrices or batches of matrices of equal batch size. Not differentiable: for

@@ -6,15 +6,15 @@
 
 #include "base/architecture.h"
 #include "files/huggingface_folder.h"
-#include "memory/layer_config.h"
+#include "memory/memory_config.h"
 #include "model/language_model.h"
 
 namespace fwl {
 
 struct ModelDescription {
   ArchitectureConfig architecture;
-  LayerConfig layer;
-  std::string objective = "fwl";  // static, fwl, fwl-first-order or bias-only
+  MemoryChoice memory;
+  std::string objective = "fwl";  // static, fwl or fwl-first-order
   int64_t trained_tokens = 0;     // length of the training windows; 0: state was carried without end
   std::string tokenizer;          // "bytes", the name of a file beside config.json, or empty: unknown
   std::string tokenizer_hash;
