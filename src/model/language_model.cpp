@@ -9,7 +9,7 @@
 namespace fwl {
 namespace {
 
-// Without gradients a long text goes through in windows; with them in one piece, because what is cut off gets none.
+// Without gradients a long text is read in windows; with them in one piece, because gradients end at window boundaries.
 int64_t window_tokens(int64_t tokens) {
   return at::GradMode::is_enabled() ? tokens : reading_window_tokens;
 }

@@ -1,4 +1,4 @@
-// Everything that a language model remembers of the texts it reads: one object that can be advanced, copied, saved.
+// The complete state of a language model for the texts it reads, which can be advanced, copied and saved.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,21 +19,22 @@ struct WritingPlace {
 
 struct Session {
   BaseState base;
-  FastState fast;          // undefined without a memory, and until it has read something
-  at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
+  FastState fast;  // undefined without a memory, and until it has read something
+  at::Tensor
+      last_hidden;  // B,D: the base's output for the last token, whose target is not known yet; undefined at first
   WritingPlace place;
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
   Session clone() const;
-  void detach();  // cuts the fast weights off from the graph that made them
+  void detach();  // detaches the fast weights from their autograd graph
   size_t bytes() const;
 };
 
 // In a session file the names of the fast-weight state begin with this.
 inline constexpr const char* fast_state_prefix = "state.";
 
-// A file that says it is a session, its checksum right; of any model.
+// Opens a session file of any model and checks its checksum.
 TensorReader open_session_file(const std::string& path);
 
 }  // namespace fwl

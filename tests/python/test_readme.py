@@ -74,3 +74,9 @@ def test_the_perplexities_at_full_context_are_those_of_the_records():
                    for name in ("fast-only", "boundary")]
         (base, fast_only), (slow, boundary) = ([f"{method['perplexity']:.2f}" for method in methods] for methods in records)
         assert row == [base, slow, boundary, fast_only]
+
+
+def test_every_source_file_that_the_docs_name_exists():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for path in re.findall(r"\b(?:src|tests|scripts|benchmarks|config|examples)/[\w/.-]+\w", page.read_text()):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
