@@ -1,4 +1,4 @@
-#include "cli/table_plan.h"
+#include "reproduce/table_plan.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
