@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/writing_input.h"
+#include "cli/session_input.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -23,29 +23,29 @@ constexpr const char* help_text =
     "A line that ends with \\ goes on with the next one. Ctrl-C stops an answer.\n";
 
 struct Options {
-  WritingInput input;
-  WritingOptions writing;
+  SessionInput input;
+  GenerationOptions generation;
   std::string system, template_file;
   int64_t seed = 0;
 };
 
 void describe(Fields& fields, Options& options) {
-  options.writing.max_tokens = 512;
+  options.generation.max_tokens = 512;
   add_fields(fields, options.input);
   fields.add("system", options.system, "what the model is told before the conversation");
   fields.add("template", options.template_file, "a chat template file instead of the model's own");
-  fields.add("max_tokens", options.writing.max_tokens, "the longest answer").range(1, 1e12).short_name("n");
-  add_fields(fields, options.writing.sampler);
+  fields.add("max_tokens", options.generation.max_tokens, "the longest answer").range(1, 1e12).short_name("n");
+  add_fields(fields, options.generation.sampler);
   fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
-  fields.add("stop", options.writing.stops, "end an answer before one of these texts");
+  fields.add("stop", options.generation.stops, "end an answer before one of these texts");
 }
 
 class Chat {
  public:
   Chat(Options& options, Console& console)
-      : options_(options), console_(console), desk_(options.input, console), template_(open_template()) {
-    options_.writing.adaptation = desk_.adaptation();
-    if (is_fresh()) desk_.session().place.seed = options.seed;
+      : options_(options), console_(console), opened_(options.input, console), template_(open_template()) {
+    options_.generation.adaptation = opened_.adaptation();
+    if (is_fresh()) opened_.session().sampler.seed = options.seed;
   }
 
   void run() {
@@ -60,14 +60,14 @@ class Chat {
         answer(*line);
       }
     }
-    desk_.save();
+    opened_.save();
   }
 
  private:
-  bool is_fresh() { return desk_.session().tokens_read() == 0; }
+  bool is_fresh() { return opened_.session().tokens_read() == 0; }
 
   ChatTemplate open_template() const {
-    const auto& known = desk_.conventions();
+    const auto& known = opened_.conventions();
     const bool is_given = !options_.template_file.empty();
     const std::string source = is_given ? std::string(MemoryMap(options_.template_file).text()) : known.chat_template;
     if (source.empty())
@@ -105,9 +105,9 @@ class Chat {
     if (place == std::string::npos)
       fail(options_.input.model + ": chat template", "one that shows answers", "one that leaves them out");
     auto rest = all.substr(place + answered.size());
-    const auto& end_text = desk_.conventions().end_text;
-    const auto end_token = desk_.tokenizer().end_token();
-    const auto& recent = desk_.session().place.recent;
+    const auto& end_text = opened_.conventions().end_text;
+    const auto end_token = opened_.tokenizer().end_token();
+    const auto& recent = opened_.session().sampler.recent;
     if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
       rest.erase(0, end_text.size());
     return rest;
@@ -115,11 +115,12 @@ class Chat {
 
   void answer(const std::string& question) {
     const auto text = turn(question);
-    before_turn_ = desk_.session().clone();
+    before_turn_ = opened_.session().clone();
     const InterruptScope interrupts;
     try {
-      desk_.writer().read(desk_.tokenizer().encode(text), desk_.adaptation(), console_.progress("read"));
-      desk_.writer().write(options_.writing, [&](std::string_view part) { console_.out() << part << std::flush; });
+      opened_.generator().read(opened_.tokenizer().encode(text), opened_.adaptation(), console_.progress("read"));
+      opened_.generator().generate(options_.generation,
+                                   [&](std::string_view part) { console_.out() << part << std::flush; });
     } catch (const Interrupted&) {  // what came so far stays
     }
     console_.out() << '\n' << std::flush;
@@ -133,20 +134,20 @@ class Chat {
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/undo") {
       console_.note(before_turn_ ? "The last turn is forgotten." : "There is no turn to take back.");
-      if (before_turn_) desk_.session() = std::move(*before_turn_);
+      if (before_turn_) opened_.session() = std::move(*before_turn_);
       before_turn_.reset();
     } else if (command == "/forget") {
-      const auto seed = desk_.session().place.seed;
-      desk_.session() = desk_.model().new_session();
-      desk_.session().place.seed = seed;
+      const auto seed = opened_.session().sampler.seed;
+      opened_.session() = opened_.model().new_session();
+      opened_.session().sampler.seed = seed;
       before_turn_.reset();
       console_.note("All is forgotten.");
     } else if (command == "/save") {
-      if (!argument.empty()) desk_.set_path(argument);
-      desk_.save();
-      console_.note(desk_.path().empty() ? "No file: /save FILE" : "Saved in " + desk_.path() + ".");
+      if (!argument.empty()) opened_.set_path(argument);
+      opened_.save();
+      console_.note(opened_.path().empty() ? "No file: /save FILE" : "Saved in " + opened_.path() + ".");
     } else if (command == "/stats") {
-      const auto& session = desk_.session();
+      const auto& session = opened_.session();
       console_.note(fmt::format("{} tokens read, {} of memory", session.tokens_read(),
                                 format_amount(static_cast<double>(session.bytes()), "bytes")));
     } else {
@@ -157,7 +158,7 @@ class Chat {
 
   Options& options_;
   Console& console_;
-  WritingDesk desk_;
+  OpenedSession opened_;
   ChatTemplate template_;
   std::optional<Session> before_turn_;
 };

@@ -21,7 +21,7 @@ struct Options {
   std::vector<std::string> methods = {"static"};
   double step = 0;
   std::string save_nll;
-  bool is_together = false;
+  bool together = false;
   bool json = false;
 };
 
@@ -29,7 +29,7 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("method", options.methods,
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
-  fields.add("together", options.is_together, "static and fwl in one reading, side by side as they draw apart");
+  fields.add("together", options.together, "static and fwl in one reading, side by side as they draw apart");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
   fields.add("json", options.json, "print the result as JSON");
@@ -177,12 +177,12 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   for (const auto& name : options.methods) {
     check_method(name);
-    if (options.is_together && name != "static" && name != "fwl")
+    if (options.together && name != "static" && name != "fwl")
       throw UsageError(
           error_line("--together", "--method static fwl", name, "other methods read the text on their own"));
   }
   EvaluationData data(options.input, console);
-  const auto all = options.is_together ? watch(data, !options.json, console) : in_turn(data, options, console);
+  const auto all = options.together ? watch(data, !options.json, console) : in_turn(data, options, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
   const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())

@@ -84,10 +84,10 @@ std::vector<Sampler::Candidate> Sampler::candidates(std::span<const float> logit
   return all;
 }
 
-int64_t Sampler::choose(std::span<const float> logits, WritingPlace& place) const {
-  const auto all = candidates(logits, place.recent);
+int64_t Sampler::choose(std::span<const float> logits, SamplerState& state) const {
+  const auto all = candidates(logits, state.recent);
   if (options_.temperature == 0) return all.front().token;
-  double left = uniform_draw(place.seed, place.draws++);
+  double left = uniform_draw(state.seed, state.draws++);
   for (const auto& one : all)
     if ((left -= one.probability) < 0) return one.token;
   return all.back().token;

@@ -41,7 +41,7 @@ Session Session::clone() const {
           bias_copy,
           bias_tokens,
           last_hidden.defined() ? last_hidden.clone() : at::Tensor(),
-          place};
+          sampler};
 }
 
 void Session::detach() {

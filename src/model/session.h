@@ -7,12 +7,11 @@
 
 #include "base/base_model.h"
 #include "memory/state.h"
-#include "weights/tensor_reader.h"
 
 namespace fwl {
 
-// Where the writing of a text stands besides the model's own memory.
-struct WritingPlace {
+// What the sampler carries from token to token.
+struct SamplerState {
   int64_t seed = 0, draws = 0;  // of the random numbers
   std::vector<int64_t> recent;  // the last tokens
 };
@@ -23,7 +22,7 @@ struct Session {
   std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
   int64_t bias_tokens = 0;       // how many tokens are in `bias`
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
-  WritingPlace place;
+  SamplerState sampler;
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
@@ -31,8 +30,5 @@ struct Session {
   void detach();  // cuts the fast weights off from the graph that made them
   size_t bytes() const;
 };
-
-// A file that says it is a session, its checksum right; of any model.
-TensorReader open_session_file(const std::string& path);
 
 }  // namespace fwl

@@ -1,4 +1,6 @@
 // Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
+#include "model/session_file.h"
+
 #include <fmt/format.h>
 
 #include "engine/torch.h"
@@ -12,13 +14,14 @@ namespace fwl {
 namespace {
 
 constexpr const char* session_format = "fwl-session-1";
+const std::string bias_tokens_name = std::string(fast_state_prefix) + "bias.tokens";
 
 std::string memory_name(size_t index) {
   return fmt::format("base.memory.{}", index);
 }
 
 std::string bias_name(size_t index) {
-  return fmt::format("bias.{}", index);
+  return fmt::format("{}bias.{}", fast_state_prefix, index);
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -56,23 +59,24 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   return state;
 }
 
-void append_place(TensorMap& tensors, const WritingPlace& place) {
-  if (place.recent.empty() && place.seed == 0 && place.draws == 0) return;
-  tensors["place.numbers"] = numbers_tensor({place.seed, place.draws, static_cast<int64_t>(place.recent.size())});
-  if (!place.recent.empty()) tensors["place.recent"] = numbers_tensor(place.recent);
+void append_sampler(TensorMap& tensors, const SamplerState& sampler) {
+  if (sampler.recent.empty() && sampler.seed == 0 && sampler.draws == 0) return;
+  tensors["sampler.numbers"] =
+      numbers_tensor({sampler.seed, sampler.draws, static_cast<int64_t>(sampler.recent.size())});
+  if (!sampler.recent.empty()) tensors["sampler.recent"] = numbers_tensor(sampler.recent);
 }
 
-WritingPlace take_place(TensorReader& reader, int64_t vocabulary_size) {
-  WritingPlace place;
-  if (!reader.has("place.numbers")) return place;
-  const auto numbers = reader.take_numbers("place.numbers", 3);
-  place.seed = numbers[0];
-  place.draws = numbers[1];
-  if (numbers[2] > 0) place.recent = reader.take_numbers("place.recent", numbers[2]);
-  for (const auto token : place.recent)
+SamplerState take_sampler(TensorReader& reader, int64_t vocabulary_size) {
+  SamplerState sampler;
+  if (!reader.has("sampler.numbers")) return sampler;
+  const auto numbers = reader.take_numbers("sampler.numbers", 3);
+  sampler.seed = numbers[0];
+  sampler.draws = numbers[1];
+  if (numbers[2] > 0) sampler.recent = reader.take_numbers("sampler.recent", numbers[2]);
+  for (const auto token : sampler.recent)
     if (token >= vocabulary_size)
       fail(reader.path(), "tokens of the model's vocabulary", std::to_string(token), "the file is damaged");
-  return place;
+  return sampler;
 }
 
 }  // namespace
@@ -84,6 +88,15 @@ TensorReader open_session_file(const std::string& path) {
     fail(path, fmt::format("a session ({})", session_format), "'" + format + "'",
          "not a session file, or of another version");
   return reader;
+}
+
+SessionHeader session_header(TensorReader reader) {
+  const auto numbers = reader.take_numbers("base.numbers", 5);
+  SessionHeader header{text_of(reader.metadata(), "architecture"), text_of(reader.metadata(), "model"), numbers[0],
+                       numbers[1], numbers[2]};
+  const auto fast_tokens = std::string(fast_state_prefix) + "tokens_read";
+  if (reader.has(fast_tokens)) header.fast_tokens = reader.take_numbers(fast_tokens, header.sequences)[0];
+  return header;
 }
 
 void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
@@ -98,10 +111,10 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
     tensors["base.recent_tokens"] = numbers_tensor({base.recent.size(1)});
   }
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
-  if (session.fast.is_defined()) append_state(tensors, "state.", session.fast);
+  if (session.fast.is_defined()) append_state(tensors, fast_state_prefix, session.fast);
   for (size_t index = 0; index < session.bias.size(); ++index) tensors[bias_name(index)] = session.bias[index];
-  if (!session.bias.empty()) tensors["bias.tokens"] = numbers_tensor({session.bias_tokens});
-  append_place(tensors, session.place);
+  if (!session.bias.empty()) tensors[bias_tokens_name] = numbers_tensor({session.bias_tokens});
+  append_sampler(tensors, session.sampler);
 }
 
 Session LanguageModel::take_session(TensorReader& reader) const {
@@ -110,8 +123,8 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
     session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->width()}, type);
-  if (layer() && reader.has("state.sequences")) {
-    session.fast = take_state(reader, "state.", layer()->parameters().slow);
+  if (layer() && reader.has(std::string(fast_state_prefix) + "sequences")) {
+    session.fast = take_state(reader, fast_state_prefix, layer()->parameters().slow);
     if (session.fast.sequences() != session.sequences())
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
@@ -119,9 +132,9 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   if (is_bias_only() && reader.has(bias_name(0))) {
     for (const auto words : bias_only_words(*base_->head()))
       session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
-    session.bias_tokens = reader.take_number("bias.tokens");
+    session.bias_tokens = reader.take_number(bias_tokens_name);
   }
-  session.place = take_place(reader, base_->vocabulary_size());
+  session.sampler = take_sampler(reader, base_->vocabulary_size());
   return session;
 }
 

@@ -1,4 +1,4 @@
-"""Writing: the same text however the prompt came, through sessions on file, and from the command line."""
+"""Generation: the same text however the prompt came, through sessions on file, and from the command line."""
 
 import json
 import subprocess
@@ -34,21 +34,21 @@ def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, opti
     if name in ("gpt2", "llama-grouped"):
         base.set_context(16, "restart")
     tokens = torch.randint(0, base.vocabulary_size, (1, 21), generator=torch.Generator().manual_seed(3))
-    whole = model.write(prompted(model, tokens, [21]), 40, **options)
+    whole = model.generate(prompted(model, tokens, [21]), 40, **options)
     assert len(whole) == 40
     for lengths in ([1] * 21, [7, 1, 13]):
-        assert model.write(prompted(model, tokens, lengths), 40, **options) == whole
+        assert model.generate(prompted(model, tokens, lengths), 40, **options) == whole
     session = prompted(model, tokens, [21])
-    text = model.write(session, 13, **options)
+    text = model.generate(session, 13, **options)
     for part in (1, 26):  # stopped and gone on with twice
         model.save_session(session, str(tmp_path / "a.session"), "model")
         session = model.load_session(str(tmp_path / "a.session"), "model")
-        text += model.write(session, part, **options)
+        text += model.generate(session, part, **options)
     assert text == whole
     if options is SAMPLED:
         other = prompted(model, tokens, [21])
         other.seed = 12
-        assert model.write(other, 40, **options) != whole
+        assert model.generate(other, 40, **options) != whole
 
 
 def test_adaptation_is_used_updated_or_neither():
@@ -58,7 +58,7 @@ def test_adaptation_is_used_updated_or_neither():
     def after(reading, writing):
         session = model.new_session()
         model.read(tokens, session, adapt=reading)
-        return model.write(session, 30, adapt=writing, **SAMPLED), session
+        return model.generate(session, 30, adapt=writing, **SAMPLED), session
 
     off, session = after("write", "off")
     assert off == after("off", "off")[0]
@@ -80,7 +80,7 @@ def test_static_greedy_writing_equals_transformers(name, tmp_path):
         model.read(prompt, session)
         expected = peer.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=20, do_sample=False,
                                  eos_token_id=None, pad_token_id=0)
-        assert model.write(session, 20, temperature=0.0) == expected[0, 9:].tolist()
+        assert model.generate(session, 20, temperature=0.0) == expected[0, 9:].tolist()
 
 
 def generate(model, *flags):
@@ -126,7 +126,7 @@ def test_an_empty_text_is_read_as_nothing(trained, tmp_path):
 
 def test_flags_of_generate(trained):
     model = trained[0]
-    lines = generate(model, "--prompt", "The ", "-n", 20, "--n", 3, "--json", "--seed", 7).stdout.splitlines()
+    lines = generate(model, "--prompt", "The ", "-n", 20, "--samples", 3, "--json", "--seed", 7).stdout.splitlines()
     samples = [json.loads(line) for line in lines]
     assert [sample["seed"] for sample in samples] == [7, 8, 9]
     assert len({tuple(sample["tokens"]) for sample in samples}) == 3
@@ -160,10 +160,10 @@ def test_session_show_reset_decay_and_copy(trained, tmp_path):
     command("copy", session, tmp_path / "b.session")
     command("decay", session, "--factor", 0.25)
     decayed = json.loads(command("show", session, "--json"))
-    assert decayed["sums"]["U"] == pytest.approx(0.25 * facts["sums"]["U"])
-    assert json.loads(command("show", tmp_path / "b.session", "--json"))["sums"] == facts["sums"]
+    assert decayed["state"]["open.U"] == pytest.approx(0.25 * facts["state"]["open.U"])
+    assert json.loads(command("show", tmp_path / "b.session", "--json"))["state"] == facts["state"]
     command("reset", session)
-    assert json.loads(command("show", session, "--json"))["sums"] == {}
+    assert json.loads(command("show", session, "--json"))["state"] == {}
     assert generate(model, "--session", session, "-n", 5).returncode == 0
     assert run([PROGRAM, "session", "shwo", session]).returncode == 2
     assert run([PROGRAM, "session", "copy", session]).returncode == 2

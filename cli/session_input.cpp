@@ -1,4 +1,4 @@
-#include "cli/writing_input.h"
+#include "cli/session_input.h"
 
 #include <filesystem>
 
@@ -9,7 +9,7 @@ namespace fwl {
 namespace {
 
 // A model with an end of its context goes on after it. Models without one have their own memory.
-void set_long_text(const LanguageModel& model, const WritingInput& input) {
+void set_long_text(const LanguageModel& model, const SessionInput& input) {
   auto* cached = dynamic_cast<CachedModel*>(&model.base());
   const bool is_bounded = cached && cached->context().context_tokens > 0;
   if (!is_bounded && input.context > 0)
@@ -23,7 +23,7 @@ void set_long_text(const LanguageModel& model, const WritingInput& input) {
 
 }  // namespace
 
-void add_fields(Fields& fields, WritingInput& input) {
+void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
   fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
@@ -33,7 +33,7 @@ void add_fields(Fields& fields, WritingInput& input) {
       .choices({"restart", "slide", "refuse"});
 }
 
-WritingDesk::WritingDesk(const WritingInput& input, Console& console)
+OpenedSession::OpenedSession(const SessionInput& input, Console& console)
     : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
   opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
   set_long_text(model(), input);
@@ -42,7 +42,7 @@ WritingDesk::WritingDesk(const WritingInput& input, Console& console)
                                                               : model().load_session(path_, opened_.identity);
 }
 
-std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
@@ -52,7 +52,7 @@ std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
   return ids;
 }
 
-std::vector<TokenId> WritingDesk::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
@@ -61,7 +61,7 @@ std::vector<TokenId> WritingDesk::encode_prompt(std::string_view text) const {
   return {*first};
 }
 
-void WritingDesk::save() const {
+void OpenedSession::save() const {
   if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
 }
 
