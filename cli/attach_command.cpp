@@ -91,7 +91,7 @@ Command attach_command() {
       "attach", "train a fast weight layer on a pretrained model",
       "examples:\n"
       "  fwl attach --base smollm2.gguf --text books/ --valid-text held-out.txt --out runs/books\n"
-      "  fwl attach --base gpt2/ --text a.txt --trains-base --segment-tokens 1024 --window-tokens 1024 --out runs/gpt2",
+      "  fwl attach --base gpt2/ --text a.txt --train-base --segment-tokens 1024 --window-tokens 1024 --out runs/gpt2",
       describe, run);
 }
 

@@ -41,7 +41,7 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: rate").range(0, 1e6);
   fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: pull back to the start").range(0, 1);
   fields.add("dynamic.epsilon", input.dynamic.epsilon, "dynamic-rms: added to the root mean square").range(0, 1);
-  fields.add("dynamic.resets", input.dynamic.resets, "dynamic evaluation: start anew with every window or document");
+  fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: start anew with every window or document");
   fields.add("dynamic.segment", input.dynamic_segment, "tokens between two updates").range(1, 1 << 24);
   fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
   fields.add("train_segments", input.train_segments, "how much of it").range(1, 1 << 30);

@@ -142,7 +142,7 @@ std::string scored_method(const std::string& method) {
 }
 
 void append_reset(Arguments& arguments, const std::string& method) {
-  if (method == dynamic_with_resets) arguments.emplace_back("--dynamic.resets");
+  if (method == dynamic_with_resets) arguments.emplace_back("--dynamic.reset");
 }
 
 void append_model(Arguments& arguments, const TablePlan& plan, const std::string& trained) {
