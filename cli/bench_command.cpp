@@ -32,7 +32,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("model", options.model, "a model; without one, random weights as model.* and layer.* describe them")
       .short_name("m");
   fields.add("adapter", options.adapter, "a fast weight layer for it");
-  fields.add("weights", options.weights, "of published models: as the file packs them, or unpacked")
+  fields.add("weights", options.weights, "of published models: quantised as in the file, or dequantised")
       .choices({"quantized", "fp32"});
   fields.add("prompt", options.bench.prompt_tokens, "pp: tokens to score; 0: none").range(0, 1 << 24).short_name("p");
   fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: none")
@@ -44,7 +44,8 @@ void describe(Fields& fields, Options& options) {
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
-  fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
+  fields.add("vocabulary_size", options.vocabulary_size, "tokens in the vocabulary of a model with random weights")
+      .range(0, 1 << 30);
   add_fields(fields, options.fresh.architecture);
   add_fields(fields, options.fresh.layer);
   add_fields(fields, options.engine);
@@ -65,7 +66,7 @@ struct Row {
   std::string model, size, params, backend, threads, test, method, rate, flops;
 };
 
-// Packed matrices are not among the parameters: the file's size stands for them.
+// Quantised matrices are not among the parameters: the file's size stands for them.
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
   namespace fs = std::filesystem;
   const bool is_quantized = fs::is_regular_file(options.model) && options.weights == "quantized";
