@@ -31,7 +31,7 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("text", options.text, "text files and folders to train on, or one token file").required();
+  fields.add("text", options.text, "text files and folders to train on, or one token file").required().short_name("f");
   fields.add("valid_text", options.valid_text, "the same to validate on");
   fields.add("documents", options.documents, "what a document is, as for fwl tokenize");
   fields.add("out", options.out, "folder of the run; the adapter comes to model/ in it").required();

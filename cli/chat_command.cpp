@@ -34,9 +34,14 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("system", options.system, "what the model is told before the conversation");
   fields.add("template", options.template_file, "a chat template file instead of the model's own");
-  fields.add("max_tokens", options.generation.max_tokens, "the longest answer").range(1, 1e12).short_name("n");
+  fields.add("max_tokens", options.generation.max_tokens, "the longest answer")
+      .range(1, 1e12)
+      .short_name("n")
+      .alias("n_predict");
   add_fields(fields, options.generation.sampler);
-  fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
+  fields.add("seed", options.seed, "of the random choices; a session continues with its own")
+      .range(0, 1e15)
+      .short_name("s");
   fields.add("stop", options.generation.stops, "end an answer before one of these texts");
 }
 

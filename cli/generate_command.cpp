@@ -31,11 +31,14 @@ void describe(Fields& fields, Options& options) {
   fields.add("file", options.file, "or a file that holds it").short_name("f");
   fields.add("max_tokens", options.generation.max_tokens, "how many tokens to generate at most")
       .range(0, 1e12)
-      .short_name("n");
+      .short_name("n")
+      .alias("n_predict");
   add_fields(fields, options.generation.sampler);
-  fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
+  fields.add("seed", options.seed, "of the random choices; a session continues with its own")
+      .range(0, 1e15)
+      .short_name("s");
   fields.add("stop", options.generation.stops, "end before one of these texts");
-  fields.add("ignore_end", options.generation.ignore_end, "go on after the model's end token");
+  fields.add("ignore_end", options.generation.ignore_end, "go on after the model's end token").alias("ignore_eos");
   fields.add("samples", options.samples, "so many continuations, with seeds counted up; a session keeps the last")
       .range(1, 1e9);
   fields.add("show_prompt", options.show_prompt, "print the prompt before its continuation");

@@ -28,7 +28,10 @@ void add_fields(Fields& fields, SessionInput& input) {
   fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
   fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
       .choices({"write", "read", "off"});
-  fields.add("context", input.context, "tokens that the base sees; 0: all that it can").range(0, 1 << 24);
+  fields.add("context", input.context, "tokens that the base sees; 0: all that it can")
+      .range(0, 1 << 24)
+      .short_name("c")
+      .alias("ctx_size");
   fields.add("long_text", input.long_text, "after them: restart: read the last half again; slide; refuse")
       .choices({"restart", "slide", "refuse"});
 }

@@ -29,7 +29,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("extension", tokenize.corpus.extension, "of folders, take only files that end so, e.g. .txt");
   fields.add("append_end", tokenize.append_end, "put the end token after every document");
   tokenize.threads = std::max(1U, std::thread::hardware_concurrency());
-  fields.add("threads", tokenize.threads, "blocks of text to encode at the same time").range(1, 256);
+  fields.add("threads", tokenize.threads, "blocks of text to encode at the same time").range(1, 256).short_name("t");
   fields.add("json", options.json, "print the result as JSON");
 }
 

@@ -42,6 +42,12 @@ std::string expected_text(const Field& field) {
   return kind + bounds_text(field);
 }
 
+std::string dashed(std::string name) {
+  for (auto& letter : name)
+    if (letter == '_') letter = '-';
+  return "--" + name;
+}
+
 [[noreturn]] void reject(std::string_view where, const Field& field, const std::string& got,
                          const std::string& cause = {}) {
   fail(fmt::format("{}: {}", where, field.name), expected_text(field), got, cause);
@@ -78,6 +84,13 @@ std::vector<std::string> split_commas(const std::string& text) {
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
   return parts;
+}
+
+template <class T>
+toml::array toml_array(const std::vector<T>& values) {
+  toml::array array;
+  for (const auto& value : values) array.push_back(value);
+  return array;
 }
 
 nlohmann::json to_json(const toml::node& node) {
@@ -135,11 +148,20 @@ Field& Field::short_name(std::string letter) {
   return *this;
 }
 
+Field& Field::alias(std::string other_name) {
+  aliases.push_back(std::move(other_name));
+  return *this;
+}
+
 std::string Field::flag() const {
-  auto dashed = name;
-  for (auto& letter : dashed)
-    if (letter == '_') letter = '-';
-  return "--" + dashed;
+  return dashed(name);
+}
+
+std::vector<std::string> Field::flags() const {
+  std::vector<std::string> all = {flag()};
+  for (const auto& other : aliases) all.push_back(dashed(other));
+  if (!short_flag.empty()) all.push_back("-" + short_flag);
+  return all;
 }
 
 std::string Field::type_name() const {
@@ -154,7 +176,7 @@ std::string Field::type_name() const {
 }
 
 std::string Field::default_text() const {
-  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : ""); },
+  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : "false"); },
                                [](const int64_t* value) { return fmt::format("{}", *value); },
                                [](const double* value) { return fmt::format("{}", *value); },
                                [](const std::string* value) { return *value; },
@@ -231,6 +253,25 @@ nlohmann::json Fields::to_json() const {
     std::visit([&](const auto* value) { *node = *value; }, field.target);
   }
   return object;
+}
+
+std::string Fields::to_toml() const {
+  toml::table root;
+  for (const auto& field : fields_) {
+    auto* table = &root;
+    std::string_view key = field.name;
+    for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
+      table = table->insert(key.substr(0, dot), toml::table{}).first->second.as_table();
+      key.remove_prefix(dot + 1);
+    }
+    std::visit(Overloaded{[&](const std::vector<std::string>* values) { table->insert(key, toml_array(*values)); },
+                          [&](const std::vector<int64_t>* values) { table->insert(key, toml_array(*values)); },
+                          [&](const auto* value) { table->insert(key, *value); }},
+               field.target);
+  }
+  std::ostringstream out;
+  out << toml::toml_formatter{root} << '\n';
+  return out.str();
 }
 
 void Fields::check(std::string_view where) const {

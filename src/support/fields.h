@@ -24,7 +24,8 @@ struct Field {
   std::vector<std::string> allowed;  // empty: any text
   bool is_required = false;
   bool is_positional = false;
-  std::string short_flag;  // "p" for -p
+  std::string short_flag;            // "p" for -p
+  std::vector<std::string> aliases;  // "ctx_size" for --ctx-size: other names for the flag, not for TOML
 
   Field& range(double lowest, double highest);
   Field& at_least(double lowest);
@@ -32,10 +33,14 @@ struct Field {
   Field& required();
   Field& positional();
   Field& short_name(std::string letter);
+  Field& alias(std::string other_name);
 
-  std::string flag() const;          // "--segment-tokens"
-  std::string type_name() const;     // "INT", "FLOAT", "TEXT", …, with bounds or choices
-  std::string default_text() const;  // the target's present value
+  bool is_boolean() const { return std::holds_alternative<bool*>(target); }
+  bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(target); }
+  std::string flag() const;                // "--segment-tokens"
+  std::vector<std::string> flags() const;  // that, the aliases, and "-n"
+  std::string type_name() const;           // "INT", "FLOAT", "TEXT", …, with bounds or choices
+  std::string default_text() const;        // the target's present value
 };
 
 class Fields {
@@ -63,6 +68,7 @@ class Fields {
   void set_json(std::string_view where, const nlohmann::json& object);                     // nested or dotted keys
   void load_toml(const std::string& path);
   nlohmann::json to_json() const;  // nested by the dots in names
+  std::string to_toml() const;     // what load_toml reads
 
   // Checks bounds and choices of every field; called after all sources have been read.
   void check(std::string_view where) const;
