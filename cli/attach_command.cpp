@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
+#include "cli/model_name.h"
 #include "cli/train_console.h"
 #include "data/tokenize.h"
 #include "files/folder.h"
@@ -71,6 +72,7 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
   if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
+  options.attach.base = find_model("--base", options.attach.base, console);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
   AttachTask task(options.attach, std::move(base), open_text(options, options.text, "train", console),
                   open_text(options, options.valid_text, "valid", console), console.progress("hidden states"));

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
+#include "cli/model_name.h"
 #include "evaluate/bench.h"
 #include "store/open_model.h"
 #include "store/trained_model.h"
@@ -128,6 +129,8 @@ int run(Options& options, Console& console) {
     dynamic.is_rms = name == "dynamic-rms";
     options.bench.methods.push_back({name, options.step, dynamic});
   }
+  if (!options.model.empty()) options.model = find_model("--model", options.model, console);
+  options.adapter = find_adapter(options.adapter, console);
   const auto model = open(options, console);
   const c10::AutoGradMode no_gradients(false);
   print(console, options, *model, run_bench(*model, options.bench, console.progress("bench")));

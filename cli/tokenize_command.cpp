@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
 #include "data/tokenize.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -59,6 +60,7 @@ void print(Console& console, const Options& options, const TokenizeResult& resul
 
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
+  options.tokenizer = find_tokenizer(options.tokenizer, console);
   const auto tokenizer = open_tokenizer(options.tokenizer);
   options.tokenize.tokenizer_name = std::filesystem::path(options.tokenizer).filename().string();
   const auto result = tokenize_corpus(*tokenizer, options.tokenize, console.progress("tokenize"));
