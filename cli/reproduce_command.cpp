@@ -1,7 +1,9 @@
 // `fwl reproduce`: the tables of results, from training to test, as ordinary commands that are shown and can be
 // resumed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -10,6 +12,7 @@
 #include "reproduce/reproduction.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/near_name.h"
 
 namespace fwl {
 namespace {
@@ -46,10 +49,25 @@ std::string printed_by(const Arguments& arguments, Console& console) {
   return printed.str();
 }
 
+// The plans lie in the project's folder, and the command may have been called elsewhere.
+void check_plan(const std::string& path, const Options& options) {
+  if (fs::exists(path)) return;
+  if (!fs::is_directory(options.plans))
+    fail("fwl reproduce", "a folder of plans " + options.plans, "none here",
+         "run it in the project's folder, or name the plans with --plans FOLDER");
+  std::vector<std::string> scales;
+  for (const auto& file : fs::directory_iterator(options.plans))
+    if (file.path().extension() == ".toml") scales.push_back(file.path().stem().string());
+  std::ranges::sort(scales);
+  fail("--scale", fmt::format("one of {}", fmt::join(scales, ", ")), "'" + options.reproduction.scale + "'",
+       did_you_mean(options.reproduction.scale, scales));
+}
+
 int run(Options& options, Console& console) {
   if (options.what != std::vector<std::string>{"tables"})
     throw UsageError(error_line("fwl reproduce", "tables", options.what.front()));
   const auto path = (fs::path(options.plans) / (options.reproduction.scale + ".toml")).string();
+  check_plan(path, options);
   const auto plans = load_table_plans(path);
   Reproduction reproduction(options.reproduction,
                             {[&](const Arguments& arguments) { return printed_by(arguments, console); },
