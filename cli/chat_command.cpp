@@ -49,7 +49,7 @@ class Chat {
  public:
   Chat(Options& options, Console& console)
       : options_(options), console_(console), opened_(options.input, console), template_(open_template()) {
-    options_.generation.adaptation = opened_.adaptation();
+    options_.generation.adaptation = opened_.generating();
     if (is_fresh()) opened_.session().sampler.seed = options.seed;
   }
 
@@ -123,7 +123,7 @@ class Chat {
     before_turn_ = opened_.session().clone();
     const InterruptScope interrupts;
     try {
-      opened_.generator().read(opened_.tokenizer().encode(text), opened_.adaptation(), console_.progress("read"));
+      opened_.generator().read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
       opened_.generator().generate(options_.generation,
                                    [&](std::string_view part) { console_.out() << part << std::flush; });
     } catch (const Interrupted&) {  // what came so far stays

@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
+#include "template/chat_template.h"
 
 namespace fwl {
 namespace {
@@ -22,13 +23,14 @@ struct Options {
   GenerationOptions generation;
   std::string prompt, file;
   int64_t samples = 1, seed = 0;
-  bool show_prompt = false, stats = false, json = false;
+  bool chat = false, show_prompt = false, stats = false, json = false;
 };
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("prompt", options.prompt, "the text to go on with; - reads it from standard input").short_name("p");
   fields.add("file", options.file, "or a file that holds it").short_name("f");
+  fields.add("chat", options.chat, "the prompt is a message: apply the model's chat template");
   fields.add("max_tokens", options.generation.max_tokens, "how many tokens to generate at most")
       .range(0, 1e12)
       .short_name("n")
@@ -73,17 +75,19 @@ nlohmann::json to_json(const Options& options, const Generation& generation, con
           {"seed", seed},
           {"distinct", repeats.distinct},
           {"repeated_4_grams", repeats.repeated_4_grams()},
-          {"prompt_tokens", prompt.tokens},
+          {"prompt_tokens", prompt.read_tokens},
           {"prompt_nll", prompt.tokens > 0 ? prompt.sum / static_cast<double>(prompt.tokens) : 0.0},
-          {"prompt_per_second", per_second(static_cast<double>(prompt.tokens), prompt.seconds)},
+          {"prompt_per_second", per_second(static_cast<double>(prompt.read_tokens), prompt.seconds)},
           {"tokens_per_second", per_second(static_cast<double>(generation.tokens.size()), generation.seconds)}};
 }
 
 void print_stats(Console& console, const ReadingLoss& prompt, const Generation& generation, const Session& session) {
-  if (prompt.tokens > 0)
-    console.note(fmt::format("prompt: {} tokens, perplexity {:.2f}, {:.1f} tok/s", prompt.tokens,
-                             std::exp(prompt.sum / static_cast<double>(prompt.tokens)),
-                             per_second(static_cast<double>(prompt.tokens), prompt.seconds)));
+  const auto perplexity =
+      prompt.tokens > 0 ? fmt::format(", perplexity {:.2f}", std::exp(prompt.sum / static_cast<double>(prompt.tokens)))
+                        : std::string();
+  if (prompt.read_tokens > 0)
+    console.note(fmt::format("prompt: {} tokens{}, {:.1f} tok/s", prompt.read_tokens, perplexity,
+                             per_second(static_cast<double>(prompt.read_tokens), prompt.seconds)));
   const auto repeats = repetition(generation.tokens);
   console.note(fmt::format("distinct 1- to 4-grams: {:.3f} {:.3f} {:.3f} {:.3f}", repeats.distinct[0],
                            repeats.distinct[1], repeats.distinct[2], repeats.distinct[3]));
@@ -94,14 +98,30 @@ void print_stats(Console& console, const ReadingLoss& prompt, const Generation& 
                            format_amount(peak_memory_bytes(), "bytes")));
 }
 
+// An instruction model continues plain text badly, and a user may not know that it is one.
+std::vector<TokenId> prompt_tokens(const OpenedSession& opened, const Options& options, const std::string& prompt,
+                                   Console& console) {
+  const auto& known = opened.conventions();
+  if (options.chat) {
+    if (known.chat_template.empty()) fail("--chat", "a model with a chat template", options.input.model + ", without");
+    const ChatTemplate chat(options.input.model + ": chat template", known.chat_template, known.begin_text,
+                            known.end_text);
+    return opened.tokenizer().encode(chat.render({{"user", prompt}}, true));
+  }
+  const bool is_formatted = !known.end_text.empty() && prompt.find(known.end_text) != std::string::npos;
+  if (!known.chat_template.empty() && !prompt.empty() && !is_formatted)
+    console.note("note: an instruction model, but the prompt is continued as plain text; --chat applies its template");
+  return opened.encode_prompt(prompt);
+}
+
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto prompt = prompt_text(options);
   OpenedSession opened(options.input, console);
-  options.generation.adaptation = opened.adaptation();
+  options.generation.adaptation = opened.generating();
   const bool is_new = opened.session().tokens_read() == 0;
-  const auto loss =
-      opened.generator().read(opened.encode_prompt(prompt), opened.adaptation(), console.progress("read"));
+  const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
+                                            console.progress("read"));
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
   auto& out = console.out();

@@ -60,7 +60,7 @@ ReadingLoss read_file(OpenedSession& opened, const std::string& path, const Opti
   ReadingLoss total;
   for (size_t start = 0; start < all.size(); start += static_cast<size_t>(options.save_every)) {
     const auto part = all.subspan(start, std::min(static_cast<size_t>(options.save_every), all.size() - start));
-    add(total, opened.generator().read(part, opened.adaptation(), [&](ProgressEvent event) {
+    add(total, opened.generator().read(part, opened.reading(), [&](ProgressEvent event) {
       event.done += static_cast<int64_t>(start);
       event.total = static_cast<int64_t>(all.size());
       bar(event);
@@ -81,7 +81,7 @@ nlohmann::json to_json(const FileLoss& file) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   if (options.input.session.empty())
-    throw UsageError(error_line("--session", "a file that remembers the texts", "none"));
+    throw UsageError("fwl read: --session FILE is required: what was read is kept there (see fwl read --help)");
   CorpusOptions corpus;
   corpus.inputs = options.texts;
   const auto files = list_corpus_files(corpus);

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
+#include "cli/session_input.h"
 #include "generate/session_tools.h"
 #include "store/open_model.h"
 #include "support/error.h"
@@ -29,13 +31,13 @@ void describe(Fields& fields, Options& options) {
   fields.add("json", options.json, "show: print the result as JSON");
 }
 
-std::vector<DriftFigure> drift_of(const Options& options, Console& console) {
+std::vector<DriftFigure> drift_in_file(Options& options, Console& console) {
   if (options.model.empty()) return {};
+  options.model = find_model("--model", options.model, console);
+  options.adapter = find_adapter(options.adapter, console);
   const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
-  const auto* layer = opened.model->layer();
-  if (!layer || !session.fast.is_defined()) return {};
-  return drift_figures(session.fast, layer->parameters().slow, layer->steps());
+  return drift_of(*opened.model, session);
 }
 
 nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
@@ -96,7 +98,7 @@ int run(Options& options, Console& console) {
     copy_session(given[1], given[2]);
   } else {
     const auto facts = describe_session(given[1]);
-    const auto drift = drift_of(options, console);
+    const auto drift = drift_in_file(options, console);
     if (options.json)
       console.out() << to_json(facts, drift).dump() << '\n';
     else

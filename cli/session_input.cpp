@@ -26,8 +26,11 @@ void set_long_text(const LanguageModel& model, const SessionInput& input) {
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
-  fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
-      .choices({"write", "read", "off"});
+  fields
+      .add("adapt", input.adapt,
+           "fast weights: prompt: learn from what is given; write: also from what is generated; read: use what was "
+           "learned; off: neither")
+      .choices({"prompt", "write", "read", "off"});
   fields.add("context", input.context, "tokens that the base sees; 0: all that it can")
       .range(0, 1 << 24)
       .short_name("c")
@@ -36,8 +39,11 @@ void add_fields(Fields& fields, SessionInput& input) {
       .choices({"restart", "slide", "refuse"});
 }
 
-OpenedSession::OpenedSession(const SessionInput& input, Console& console)
-    : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
+OpenedSession::OpenedSession(SessionInput input, Console& console)
+    : path_(input.session),
+      reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
+      generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
+  find_paths(input, console);
   opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
   set_long_text(model(), input);
   conventions_ = read_prompt_conventions(input.model);
@@ -66,6 +72,12 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
 
 void OpenedSession::save() const {
   if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
+}
+
+std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
+  const auto* layer = model.layer();
+  if (!layer || !session.fast.is_defined()) return {};
+  return drift_figures(session.fast, layer->parameters().slow, layer->steps());
 }
 
 }  // namespace fwl

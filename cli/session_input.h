@@ -14,7 +14,7 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "write", long_text = "restart";
+  std::string adapt = "prompt", long_text = "restart";
   int64_t context = 0;
 };
 
@@ -23,12 +23,14 @@ void add_fields(Fields& fields, SessionInput& input);
 // The opened model with a session: that of the file if there is one, otherwise a new one.
 class OpenedSession {
  public:
-  OpenedSession(const SessionInput& input, Console& console);
+  OpenedSession(SessionInput input, Console& console);
 
   const LanguageModel& model() const { return *opened_.model; }
   const Tokenizer& tokenizer() const { return *opened_.model->tokenizer(); }
   const PromptConventions& conventions() const { return conventions_; }
-  Adaptation adaptation() const { return adaptation_; }
+  // Of texts that are given, and of those that are generated: a model need not learn from its own output.
+  Adaptation reading() const { return reading_; }
+  Adaptation generating() const { return generating_; }
   Session& session() { return session_; }
   Generator generator() { return {model(), session_}; }
 
@@ -43,10 +45,13 @@ class OpenedSession {
 
  private:
   std::string path_;
-  Adaptation adaptation_;
+  Adaptation reading_, generating_;
   OpenedModel opened_;
   PromptConventions conventions_;
   Session session_;
 };
+
+// How far the fast weights have moved; empty without any.
+std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session);
 
 }  // namespace fwl

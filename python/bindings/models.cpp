@@ -124,7 +124,7 @@ void bind_language_model(py::module_& module) {
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
       .def("generate", &generate, arg("session"), arg("max_tokens"), arg("temperature") = 0.8, arg("top_k") = 40,
-           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "write", ReleaseGil(),
+           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "read", ReleaseGil(),
            "Generates so many tokens, reads them, and returns them.")
       .def("parameters",
            [](const LanguageModel& model) {

@@ -50,6 +50,7 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
       const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), session_, {adaptation}).adapted;
       loss.sum += losses.sum(at::kDouble).item<double>();
       loss.tokens += losses.numel();
+      loss.read_tokens += static_cast<int64_t>(ids.size());
       for (const auto token : ids) remember(token);
       if (progress)
         progress({start + static_cast<int64_t>(ids.size()), total, "tokens",

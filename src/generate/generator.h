@@ -34,6 +34,7 @@ struct Generation {
 struct ReadingLoss {
   double sum = 0;
   int64_t tokens = 0;
+  int64_t read_tokens = 0;  // with the first one of a text, which nothing predicts
   double seconds = 0;
 };
 
