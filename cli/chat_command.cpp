@@ -1,14 +1,16 @@
 // `fwl chat`: a conversation in the terminal, by the model's own template, that the session remembers.
 #include <fmt/format.h>
 
-#include <iostream>
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/line_reader.h"
 #include "cli/session_input.h"
+#include "files/fetch.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/near_name.h"
 #include "template/chat_template.h"
 
 namespace fwl {
@@ -18,7 +20,7 @@ constexpr const char* help_text =
     "/undo    take back the last turn\n"
     "/forget  start anew: nothing is remembered\n"
     "/save    keep the session (its file is also written at the end); /save FILE keeps it there from now on\n"
-    "/stats   how much the session has read\n"
+    "/stats   tokens read, speed, and how far the fast weights have moved\n"
     "/exit    end the conversation; so does the end of the input\n"
     "A line that ends with \\ goes on with the next one. Ctrl-C stops an answer.\n";
 
@@ -45,10 +47,23 @@ void describe(Fields& fields, Options& options) {
   fields.add("stop", options.generation.stops, "end an answer before one of these texts");
 }
 
+// Empty where there is no folder for it.
+std::string history_path() {
+  try {
+    return default_data_folder() + "/chat_history";
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 class Chat {
  public:
   Chat(Options& options, Console& console)
-      : options_(options), console_(console), opened_(options.input, console), template_(open_template()) {
+      : options_(options),
+        console_(console),
+        opened_(options.input, console),
+        template_(open_template()),
+        lines_(console.out(), history_path()) {
     options_.generation.adaptation = opened_.generating();
     if (is_fresh()) opened_.session().sampler.seed = options.seed;
   }
@@ -82,13 +97,12 @@ class Chat {
             known.end_text};
   }
 
-  std::optional<std::string> next_line() const {
-    std::string text, line;
-    console_.out() << "> " << std::flush;
-    while (std::getline(std::cin, line)) {
-      const bool goes_on = !line.empty() && line.back() == '\\';
-      if (goes_on) line.back() = '\n';
-      text += line;
+  std::optional<std::string> next_line() {
+    std::string text;
+    for (auto line = lines_.next("> "); line; line = lines_.next("")) {
+      const bool goes_on = !line->empty() && line->back() == '\\';
+      if (goes_on) line->back() = '\n';
+      text += *line;
       if (!goes_on) return text;
     }
     console_.out() << '\n';
@@ -123,9 +137,10 @@ class Chat {
     before_turn_ = opened_.session().clone();
     const InterruptScope interrupts;
     try {
-      opened_.generator().read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
-      opened_.generator().generate(options_.generation,
-                                   [&](std::string_view part) { console_.out() << part << std::flush; });
+      auto generator = opened_.generator();
+      prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
+      answer_ =
+          generator.generate(options_.generation, [&](std::string_view part) { console_.out() << part << std::flush; });
     } catch (const Interrupted&) {  // what came so far stays
     }
     console_.out() << '\n' << std::flush;
@@ -152,20 +167,41 @@ class Chat {
       opened_.save();
       console_.note(opened_.path().empty() ? "No file: /save FILE" : "Saved in " + opened_.path() + ".");
     } else if (command == "/stats") {
-      const auto& session = opened_.session();
-      console_.note(fmt::format("{} tokens read, {} of memory", session.tokens_read(),
-                                format_amount(static_cast<double>(session.bytes()), "bytes")));
-    } else {
+      show_stats();
+    } else if (command == "/help") {
       console_.note(help_text);
+    } else {
+      const auto hint = did_you_mean(command, {"/undo", "/forget", "/save", "/stats", "/help", "/exit"});
+      console_.note(fmt::format("{}: unknown command; {}", command, hint.empty() ? "/help lists all" : hint));
     }
     return true;
+  }
+
+  void show_stats() {
+    const auto& session = opened_.session();
+    console_.note(fmt::format("session: {} tokens read, {} of memory", session.tokens_read(),
+                              format_amount(static_cast<double>(session.bytes()), "bytes")));
+    const auto speed = [](size_t tokens, double seconds) {
+      return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+    };
+    if (!answer_.tokens.empty())
+      console_.note(fmt::format("last turn: prompt of {} tokens at {:.1f} tok/s, answer of {} tokens at {:.1f} tok/s",
+                                prompt_.read_tokens, speed(static_cast<size_t>(prompt_.read_tokens), prompt_.seconds),
+                                answer_.tokens.size(), speed(answer_.tokens.size(), answer_.seconds)));
+    std::string drift;
+    for (const auto& figure : drift_of(opened_.model(), session))
+      drift += fmt::format(" {} {:.2f} %", figure.weight, 100 * figure.drift);
+    if (!drift.empty()) console_.note("drift of the fast weights:" + drift);
   }
 
   Options& options_;
   Console& console_;
   OpenedSession opened_;
   ChatTemplate template_;
+  LineReader lines_;
   std::optional<Session> before_turn_;
+  ReadingLoss prompt_;  // of the last turn
+  Generation answer_;
 };
 
 int run(Options& options, Console& console) {

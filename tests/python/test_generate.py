@@ -28,7 +28,8 @@ def prompted(model, tokens, lengths):
 
 @pytest.mark.parametrize("gradient_at", ["slow", "boundary"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("options", [{"temperature": 0.0, "adapt": "write"}, {**SAMPLED, "adapt": "write"}],
+                         ids=["greedy", "sampled"])
 def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, options, tmp_path):
     model, base = language_model(name, gradient_at)
     if name in ("gpt2", "llama-grouped"):
@@ -45,7 +46,7 @@ def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, opti
         session = model.load_session(str(tmp_path / "a.session"), "model")
         text += model.generate(session, part, **options)
     assert text == whole
-    if options is SAMPLED:
+    if options["temperature"] > 0:
         other = prompted(model, tokens, [21])
         other.seed = 12
         assert model.generate(other, 40, **options) != whole
@@ -65,6 +66,18 @@ def test_adaptation_is_used_updated_or_neither():
     used, session = after("write", "read")
     assert used != off and session.fast.tokens_read == [199]
     assert after("write", "write")[1].fast.tokens_read == [229]
+
+
+def test_by_default_a_model_learns_from_the_prompt_and_not_from_its_own_output(trained, tmp_path):
+    def fast_tokens(*flags):
+        session = tmp_path / "a.session"
+        session.unlink(missing_ok=True)
+        assert generate(trained[0], "--session", session, "--prompt", "language models", "-n", 40, *flags).returncode == 0
+        return json.loads(run([PROGRAM, "session", "show", session, "--json"]).stdout)["fast_tokens"]
+
+    assert fast_tokens() == fast_tokens("--adapt", "prompt") == 14
+    assert fast_tokens("--adapt", "write") == 54
+    assert fast_tokens("--adapt", "read") == fast_tokens("--adapt", "off") == 0
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
@@ -132,7 +145,7 @@ def test_flags_of_generate(trained):
     assert len({tuple(sample["tokens"]) for sample in samples}) == 3
     assert samples[1]["tokens"] == json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 8)
                                               .stdout)["tokens"]
-    assert samples[0]["finish_reason"] == "length" and samples[0]["prompt_tokens"] == 3
+    assert samples[0]["finish_reason"] == "length" and samples[0]["prompt_tokens"] == 4
     stop = samples[0]["text"][5:7]
     stopped = json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 7, "--stop", stop).stdout)
     assert stopped["finish_reason"] == "stop"
@@ -147,7 +160,7 @@ def test_flags_of_generate(trained):
 
 def test_session_show_reset_decay_and_copy(trained, tmp_path):
     model, session = trained[0], tmp_path / "a.session"
-    generate(model, "--session", session, "--prompt", "language models", "-n", 40)
+    generate(model, "--session", session, "--prompt", "language models", "-n", 40, "--adapt", "write")
 
     def command(*arguments):
         result = run([PROGRAM, "session", *map(str, arguments)])
@@ -240,5 +253,8 @@ def test_chat_undoes_saves_and_goes_on(trained, tmp_path):
     assert before == after
     forgotten, notes = chat(model, tmp_path, ["models", "/forget", "/undo", "/help", "/save", f"/save {tmp_path}/b"])
     assert "All is forgotten" in notes and "no turn" in notes and "/undo" in notes and (tmp_path / "b").exists()
+    _, notes = chat(model, tmp_path, ["models", "/stats", "/stat", "/nosuch"])
+    assert "tokens read" in notes and "last turn: prompt of " in notes and notes.count("tok/s") == 2 and "drift of the fast weights: U " in notes
+    assert "/stat: unknown command; did you mean /stats?" in notes and "/nosuch: unknown command; /help" in notes
     plain = run([PROGRAM, "chat", "--model", model])
     assert plain.returncode == 1 and "a chat template" in plain.stderr
