@@ -12,7 +12,7 @@ namespace fwl {
 namespace {
 
 // Texts given on the command line, by field; they are applied after the config file, so that flags win.
-using FlagTexts = std::vector<std::pair<Field*, std::vector<std::string>>>;
+using FlagTexts = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct CommonTexts {
   std::string config_path;
@@ -26,11 +26,11 @@ std::string boolean_help(const Field& field) {
                      is_on ? fmt::format("true; --no-{} turns it off", field.flag().substr(2)) : "false");
 }
 
-void add_flag(CLI::App& app, Field& field, FlagTexts& texts) {
+void add_flag(CLI::App& app, const Field& field, FlagTexts& texts) {
   std::string names = field.is_positional ? field.name : std::string();
   if (!field.is_positional)
     for (const auto& flag : field.flags()) names += (names.empty() ? "" : ",") + flag;
-  auto& slot = texts.emplace_back(&field, std::vector<std::string>{}).second;
+  auto& slot = texts.emplace_back(field.name, std::vector<std::string>{}).second;
   if (field.is_boolean()) {
     app.add_flag(names, slot, boolean_help(field));
     return;
@@ -47,33 +47,36 @@ void add_all(CLI::App& app, Command& command, FlagTexts& texts, CommonTexts& com
   app.footer(command.epilog);
   app.get_formatter()->column_width(36);
   texts.reserve(command.fields.names().size());
-  for (auto& field : command.fields) add_flag(app, field, texts);
+  for (const auto& field : command.fields.shown()) add_flag(app, field, texts);
   const auto& flags = common_flags();
   app.add_option(flags[0].name, common.config_path, flags[0].help)->type_name(flags[0].type);
   app.add_option(flags[1].name, common.settings, flags[1].help)->type_name(flags[1].type)->take_all()->expected(1);
   app.add_flag(flags[2].name, common.prints_config, flags[2].help);
 }
 
-const Field* boolean_field(const Command& command, const std::string& flag) {
-  for (const auto& field : command.fields) {
+// The flag proper of a boolean by any of its flags; empty: there is none.
+std::string boolean_flag(const std::vector<Field>& fields, const std::string& flag) {
+  for (const auto& field : fields) {
     const auto flags = field.flags();
-    if (field.is_boolean() && std::ranges::find(flags, flag) != flags.end()) return &field;
+    if (field.is_boolean() && std::ranges::find(flags, flag) != flags.end()) return field.flag();
   }
-  return nullptr;
+  return {};
 }
 
 // "--no-x" and "--x false" as "--x=false".
 std::vector<std::string> joined_booleans(const Command& command, const std::vector<std::string>& arguments) {
+  const auto fields = command.fields.shown();
   std::vector<std::string> joined;
   for (size_t index = 0; index < arguments.size(); ++index) {
     const auto& argument = arguments[index];
-    const auto* negated = argument.starts_with("--no-") ? boolean_field(command, "--" + argument.substr(5)) : nullptr;
+    const auto negated =
+        argument.starts_with("--no-") ? boolean_flag(fields, "--" + argument.substr(5)) : std::string();
     const bool has_value =
         index + 1 < arguments.size() && (arguments[index + 1] == "true" || arguments[index + 1] == "false");
-    if (negated)
-      joined.push_back(negated->flag() + "=false");
-    else if (has_value && boolean_field(command, argument))
-      joined.push_back(argument.substr(0, argument.find('=')) + "=" + arguments[++index]);
+    if (!negated.empty())
+      joined.push_back(negated + "=false");
+    else if (const auto flag = has_value ? boolean_flag(fields, argument) : std::string(); !flag.empty())
+      joined.push_back(flag + "=" + arguments[++index]);
     else
       joined.push_back(argument);
   }
@@ -81,13 +84,8 @@ std::vector<std::string> joined_booleans(const Command& command, const std::vect
 }
 
 void apply_flags(Command& command, const FlagTexts& texts) {
-  for (const auto& [field, values] : texts) {
-    if (values.empty()) continue;
-    if (auto** list = std::get_if<std::vector<std::string>*>(&field->target))
-      **list = values;
-    else
-      command.fields.set_text("fwl " + command.name, field->name, values.back());
-  }
+  for (const auto& [name, values] : texts)
+    if (!values.empty()) command.fields.set_texts("fwl " + command.name, name, values);
 }
 
 void apply_settings(Command& command, const std::vector<std::string>& settings) {
@@ -100,7 +98,7 @@ void apply_settings(Command& command, const std::vector<std::string>& settings) 
 
 // From whichever source: a required value may stand in the config file.
 void require_all(const Command& command) {
-  for (const auto& field : command.fields)
+  for (const auto& field : command.fields.shown())
     if (field.is_required && field.default_text().empty())
       throw UsageError(fmt::format("fwl {0}: {1} is required (see fwl {0} --help)", command.name,
                                    field.is_positional ? field.name : field.flag()));
@@ -109,7 +107,7 @@ void require_all(const Command& command) {
 std::vector<std::string> long_flags(const Command& command) {
   std::vector<std::string> names;
   for (const auto& flag : common_flags()) names.push_back(flag.name);
-  for (const auto& field : command.fields)
+  for (const auto& field : command.fields.shown())
     for (const auto& flag : field.flags())
       if (!field.is_positional && flag.starts_with("--")) {
         names.push_back(flag);
@@ -167,6 +165,10 @@ Request parse_arguments(Command& command, const std::vector<std::string>& argume
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return Request::show_help;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--context: 1 required INT missing"
+    throw UsageError(
+        fmt::format("fwl {0}: {1} needs a value (see fwl {0} --help)", command.name, text.substr(0, text.find(':'))));
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("fwl {}: {} (see fwl {} --help)", command.name, error.what(), command.name));
   }

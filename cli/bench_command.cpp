@@ -48,7 +48,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("vocabulary_size", options.vocabulary_size, "tokens in the vocabulary of a model with random weights")
       .range(0, 1 << 30);
   add_fields(fields, options.fresh.architecture);
-  add_fields(fields, options.fresh.layer);
+  add_fields(fields, options.fresh.memory);
   add_fields(fields, options.engine);
 }
 

@@ -158,7 +158,7 @@ class Chat {
       before_turn_.reset();
     } else if (command == "/forget") {
       const auto seed = opened_.session().sampler.seed;
-      opened_.session() = opened_.model().new_session();
+      opened_.session() = opened_.model().new_session(1, opened_.session().base.context);
       opened_.session().sampler.seed = seed;
       before_turn_.reset();
       console_.note("All is forgotten.");

@@ -10,7 +10,7 @@ namespace {
 std::string flags_of(const Command& command) {
   std::string words = "--help";
   for (const auto& flag : common_flags()) words += " " + flag.name;
-  for (const auto& field : command.fields) {
+  for (const auto& field : command.fields.shown()) {
     if (field.is_positional) continue;
     for (const auto& flag : field.flags()) words += " " + flag;
     if (field.is_boolean()) words += " --no-" + field.flag().substr(2);
@@ -21,7 +21,7 @@ std::string flags_of(const Command& command) {
 // What may follow a flag, or stand where no flag is.
 std::string choices_of(const Command& command) {
   std::string cases;
-  for (const auto& field : command.fields) {
+  for (const auto& field : command.fields.shown()) {
     if (field.allowed.empty()) continue;
     for (const auto& flag : field.flags())
       if (!field.is_positional)

@@ -27,7 +27,7 @@ std::string lines_of(const Command& command) {
   };
   add("-l help", "all flags");
   for (const auto& flag : common_flags()) add(flag_option(flag.name) + (flag.type.empty() ? "" : " -r"), flag.help);
-  for (const auto& field : command.fields) {
+  for (const auto& field : command.fields.shown()) {
     if (field.is_positional) {
       if (!field.allowed.empty())
         add("-a " + shell_quoted(fmt::format("{}", fmt::join(field.allowed, " "))), field.help);

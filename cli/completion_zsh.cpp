@@ -29,7 +29,7 @@ std::string specifications(const Command& command) {
   for (const auto& flag : common_flags())
     add(fmt::format("{}{}[{}]{}", flag.type.empty() ? "" : "*", flag.name, explanation(flag.help),
                     flag.type.empty() ? "" : ":value:_files"));
-  for (const auto& field : command.fields) {
+  for (const auto& field : command.fields.shown()) {
     if (field.is_positional) {
       add(fmt::format("*:{}:{}", field.name, values_of(field)));
       continue;

@@ -62,7 +62,7 @@ int run_man(ManOptions&, Console& console) {
   out << ".SH COMMANDS\n";
   for (const auto& command : all_commands()) {
     out << fmt::format(".SS fwl {}\n{}\n", command.name, roff(command.summary));
-    for (const auto& field : command.fields) out << field_entry(field);
+    for (const auto& field : command.fields.shown()) out << field_entry(field);
     if (!command.epilog.empty()) out << examples(command.epilog);
   }
   return 0;

@@ -45,7 +45,7 @@ nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>
                          {"model", facts.header.model},
                          {"sequences", facts.header.sequences},
                          {"tokens_read", facts.header.tokens_read},
-                         {"kept_tokens", facts.header.kept_tokens},
+                         {"cached_tokens", facts.header.cached_tokens},
                          {"fast_tokens", facts.header.fast_tokens},
                          {"base_bytes", facts.base_bytes},
                          {"fast_bytes", facts.fast_bytes},
@@ -62,7 +62,7 @@ void print(Console& console, const SessionFacts& facts, const std::vector<DriftF
   auto& out = console.out();
   out << fmt::format(
       "architecture  {}\nmodel         {}\ntokens read   {} ({} in the KV cache, {} in the fast weights)\n",
-      facts.header.architecture, facts.header.model, facts.header.tokens_read, facts.header.kept_tokens,
+      facts.header.architecture, facts.header.model, facts.header.tokens_read, facts.header.cached_tokens,
       facts.header.fast_tokens);
   out << fmt::format("memory        {} of the base, {} of fast weights\n",
                      format_amount(static_cast<double>(facts.base_bytes), "bytes"),

@@ -14,7 +14,7 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "prompt", long_text = "restart";
+  std::string adapt = "prompt", long_text = "auto";
   int64_t context = 0;
 };
 

@@ -28,16 +28,17 @@ class SparseLocal : public CachedModel {
   SparseLocal(const SparseLocalConfig& config, WeightSource& source);
 
   std::string architecture() const override { return "sparse-local"; }
-  int64_t width() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   NamedTensors parameters() const override { return parameters_; }
   std::shared_ptr<const Head> head() const override;
-  void set_context(const ContextOptions& context) override;
+  ContextOptions default_context() const override { return {}; }
   const SparseLocalConfig& config() const { return config_; }
 
  protected:
-  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
-  VisibleKeys visible_keys() const override { return VisibleKeys::blocks(config_.block_tokens); }
+  void check_context(const ContextOptions& context) const override;
+  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
  private:
   struct Norm {
@@ -51,7 +52,7 @@ class SparseLocal : public CachedModel {
   void add_head(ParameterList& list);
   at::Tensor embedded(const at::Tensor& tokens) const;
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
-  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
                        BaseState& state) const;
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/base_model.h"
-#include "memory/state.h"
+#include "memory/fast_state.h"
 
 namespace fwl {
 
@@ -18,9 +18,7 @@ struct SamplerState {
 
 struct Session {
   BaseState base;
-  FastState fast;                // undefined without a fast weight layer
-  std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
-  int64_t bias_tokens = 0;       // how many tokens are in `bias`
+  FastState fast;          // undefined without a memory, and until it has read something
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
   SamplerState sampler;
 

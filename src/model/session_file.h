@@ -14,8 +14,8 @@ inline constexpr const char* fast_state_prefix = "state.";
 struct SessionHeader {
   std::string architecture, model;  // the base's, and the identity of model and adapter
   int64_t sequences = 1, tokens_read = 0;
-  int64_t kept_tokens = 0;  // in the KV cache
-  int64_t fast_tokens = 0;  // that updated the fast weights
+  int64_t cached_tokens = 0;  // in the KV cache
+  int64_t fast_tokens = 0;    // that updated the fast weights
 };
 
 // A file that says it is a session, its checksum right; of any model.

@@ -40,7 +40,7 @@ def test_booleans_take_no_and_values_and_show_their_default():
 
 
 def test_a_printed_config_reads_back_to_the_same_config(tmp_path):
-    flags = ["--layer.width", "96", "--optimizer.lr", "3e-4", "--no-data.packed", "--data.train", 'a "quoted" file',
+    flags = ["--layer.size", "96", "--optimizer.lr", "3e-4", "--no-data.packed", "--data.train", 'a "quoted" file',
              "--out", "run"]
     (tmp_path / "a.toml").write_text(run([PROGRAM, "train", *flags, "--print-config"]).stdout)
     again = config_of("train", "--config", tmp_path / "a.toml")
