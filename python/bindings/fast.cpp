@@ -158,13 +158,20 @@ void bind_layer(py::module_& module) {
   });
 }
 
+const std::pair<const char*, ProductPrecision> precisions[] = {{"fp32", ProductPrecision::exact},
+                                                               {"bf16", ProductPrecision::bf16},
+                                                               {"bf16-everywhere", ProductPrecision::bf16_everywhere}};
+
+ProductPrecision precision_named(const std::string& name) {
+  for (const auto& [known, precision] : precisions)
+    if (name == known) return precision;
+  fail("matmul_precision", "fp32, bf16 or bf16-everywhere", "'" + name + "'");
+}
+
 // PrecisionScope as a context manager.
 class MatmulPrecision {
  public:
-  explicit MatmulPrecision(const std::string& name)
-      : precision_(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact) {
-    if (name != "fp32" && name != "bf16") fail("matmul_precision", "fp32 or bf16", "'" + name + "'");
-  }
+  explicit MatmulPrecision(const std::string& name) : precision_(precision_named(name)) {}
   void enter() { scope_.emplace(precision_); }
   void exit() { scope_.reset(); }
 
@@ -177,11 +184,12 @@ void bind_precision(py::module_& module) {
   py::class_<MatmulPrecision>(
       module, "matmul_precision",
       "with matmul_precision(\"bf16\"): products of this thread round their operands to bf16 and "
-      "sum in fp32, where that is faster. fp32: exact.")
+      "sum in fp32, where that is faster; bf16-everywhere: also where it is slower. fp32: exact.")
       .def(py::init<const std::string&>(), py::arg("precision"))
       .def("__enter__", &MatmulPrecision::enter)
       .def("__exit__", [](MatmulPrecision& scope, const py::args&) { scope.exit(); });
   module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+  module.def("has_bf16_gemm", &has_bf16_gemm);
 }
 
 void bind_bias_only(py::module_& module) {

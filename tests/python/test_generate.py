@@ -81,7 +81,6 @@ def test_by_default_a_model_learns_from_the_prompt_and_not_from_its_own_output(t
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
 def test_static_greedy_writing_equals_transformers(name, tmp_path):
-    pytest.importorskip("transformers")
     torch.manual_seed(7)
     peer = make_goldens.make_model(*make_goldens.CASES[name])
     peer.save_pretrained(tmp_path)
