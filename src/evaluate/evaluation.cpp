@@ -97,7 +97,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   const auto start = std::chrono::steady_clock::now();
   double sum = 0;
   for (size_t index = 0; index < pieces.size(); ++index) {
-    if (dynamic && method.dynamic.resets && pieces[index].resets_fast) dynamic->reset();
+    if (dynamic && method.dynamic.reset && pieces[index].resets_fast) dynamic->reset();
     const auto losses = reader.read(pieces[index]).adapted;
     append(series, pieces[index], losses);
     sum += losses.detach().sum(at::kDouble).item<double>();

@@ -40,7 +40,7 @@ Adaptation adaptation_from_name(const std::string& name) {
 }
 
 Session Session::clone() const {
-  return {base.clone(), fast.clone(), last_hidden.defined() ? last_hidden.clone() : at::Tensor(), place};
+  return {base.clone(), fast.clone(), last_hidden.defined() ? last_hidden.clone() : at::Tensor(), sampler};
 }
 
 void Session::detach() {

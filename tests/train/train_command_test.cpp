@@ -88,7 +88,7 @@ TEST(Train, FastWeightsLearnARepeatedTextFarFasterThanSlowOnes) {
         train(tiny_run(folder, name) +
               std::vector<std::string>{"--run.steps", "150", "--optimizer.lr", "1e-2", "--optimizer.step-lr-factor",
                                        "20", "--data.rows", "4", "--data.segment-tokens", "144", "--model.block-tokens",
-                                       "2", "--layer.chunk-tokens", "24", "--data.is-packed=false"} +
+                                       "2", "--layer.chunk-tokens", "24", "--data.packed=false"} +
               more);
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return events_of(folder + "/" + name, "step").back().at("loss").get<double>();
@@ -143,7 +143,7 @@ TEST(Train, EveryKindOfMemoryAndRuleTrains) {
 
 TEST(Train, AccumulatedBatchesEqualOneLargeBatch) {
   const auto folder = corpus("accumulation");
-  const std::vector<std::string> plain = {"--run.steps", "3", "--data.is-packed=false"};
+  const std::vector<std::string> plain = {"--run.steps", "3", "--data.packed=false"};
   ASSERT_EQ(train(tiny_run(folder, "large") + plain + std::vector<std::string>{"--data.rows", "4"}).exit_code, 0);
   ASSERT_EQ(train(tiny_run(folder, "small") + plain +
                   std::vector<std::string>{"--data.rows", "1", "--optimizer.accumulation", "4"})
