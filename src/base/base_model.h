@@ -9,33 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/context.h"
+#include "base/base_state.h"
+#include "base/token_rows.h"
 #include "head/head.h"
 #include "weights/weight_source.h"
 
 namespace fwl {
-
-// What a base model remembers of B texts that it reads in step. Reading changes it in place, so it moves but does not
-// copy by accident.
-struct BaseState {
-  int64_t sequences = 1;            // B
-  ContextOptions context;           // fixed for the state's life
-  int64_t tokens_read = 0;          // of each text
-  int64_t cached_tokens = 0;        // how many of the last of them `cache` holds
-  int64_t window_start = 0;         // the position at which the model's own counting of positions starts
-  std::vector<at::Tensor> cache;    // per layer what the architecture keeps; may have room for more than cached_tokens
-  at::Tensor recent;                // B,n: the last token ids, where a window must be read again
-  std::vector<at::Tensor> derived;  // what follows from the weights alone and is kept to save time; never saved
-
-  BaseState() = default;
-  BaseState(BaseState&&) = default;
-  BaseState& operator=(BaseState&&) = default;
-  BaseState clone() const;
-  size_t bytes() const;
-
- private:
-  BaseState(const BaseState&) = default;
-};
 
 // How one call reads.
 struct BaseCall {
@@ -71,9 +50,16 @@ class BaseModel {
   // Reads tokens (B,T) and moves the state past them. -> B,T,D, ready for the head
   at::Tensor read(const at::Tensor& tokens, BaseState& state, const BaseCall& call = {}) const;
 
+  // The same for several states in one pass, each at its own position and with its own number of tokens. The states
+  // must be different ones. Where a span cannot be read, no state has moved.
+  std::vector<at::Tensor> read(const std::vector<TokenSpan>& spans, const BaseCall& call = {}) const;
+
  protected:
-  virtual at::Tensor read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const = 0;
+  virtual std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const = 0;
   virtual void check_context(const ContextOptions& context) const = 0;  // throws UserError if it cannot read so
+
+ private:
+  void check_span(const TokenSpan& span) const;
 };
 
 }  // namespace fwl

@@ -28,7 +28,7 @@ class Gpt2 : public CachedModel {
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
 
  private:
   struct Norm {
@@ -43,7 +43,7 @@ class Gpt2 : public CachedModel {
   };
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
-  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                        const BaseCall& call) const;
 
   Gpt2Config config_;

@@ -34,7 +34,7 @@ class Llama : public CachedModel {
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
 
  private:
   struct Layer {
@@ -43,7 +43,7 @@ class Llama : public CachedModel {
     at::Tensor query_bias, key_bias, value_bias, output_bias;
   };
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                       BaseState& state) const;
+                       const TokenRows& rows) const;
 
   LlamaConfig config_;
   at::Tensor frequencies_;  // d/2, double

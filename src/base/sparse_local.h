@@ -37,7 +37,7 @@ class SparseLocal : public CachedModel {
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
   VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
  private:
@@ -54,7 +54,7 @@ class SparseLocal : public CachedModel {
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                       BaseState& state) const;
+                       const TokenRows& rows) const;
 
   SparseLocalConfig config_;
   at::Tensor frequencies_, embedding_;
