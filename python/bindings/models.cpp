@@ -61,6 +61,9 @@ void bind_base(py::module_& module) {
       .def_property_readonly("architecture", &BaseModel::architecture)
       .def_property_readonly("hidden_size", &BaseModel::hidden_size)
       .def_property_readonly("context_tokens", &BaseModel::context_tokens)
+      .def_property_readonly("device", &BaseModel::device)
+      .def_property_readonly("dtype", &BaseModel::dtype)
+      .def("to", &BaseModel::to, arg("device"), "Moves the weights for everybody who holds them.")
       .def_property_readonly("vocabulary_size", &BaseModel::vocabulary_size)
       .def_property_readonly("head", [](const BaseModel& model) { return std::const_pointer_cast<Head>(model.head()); })
       .def("parameters",

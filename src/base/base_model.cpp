@@ -9,6 +9,21 @@
 
 namespace fwl {
 
+at::TensorOptions BaseModel::options() const {
+  return weights_.parameters.front().second.options().requires_grad(false);
+}
+
+void BaseModel::to(at::Device device) {
+  if (this->device() == device) return;
+  for (auto& [name, tensor] : weights_.parameters) move_to(tensor, device);
+  for (auto& [name, matrix] : weights_.quantized) {
+    matrix.to(device);
+    weights_.parameters.emplace_back(name, matrix.dense());
+  }
+  weights_.quantized.clear();
+  weights_moved();
+}
+
 BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context) const {
   if (sequences < 1) fail(architecture() + " model", "a state of at least one text", std::to_string(sequences));
   check_context(context);
@@ -28,7 +43,7 @@ std::vector<at::Tensor> BaseModel::read(const std::vector<TokenSpan>& spans, con
   for (const auto& span : spans) {
     check_span(span);
     TORCH_CHECK(states.insert(span.state).second, "a state can be read only once in a pass");
-    checked.push_back({span.tokens.to(at::kLong), span.state});
+    checked.push_back({span.tokens.to(device(), at::kLong), span.state});
   }
   return checked.empty() ? std::vector<at::Tensor>{} : read_checked(checked, call);
 }

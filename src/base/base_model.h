@@ -12,7 +12,7 @@
 #include "base/base_state.h"
 #include "base/token_rows.h"
 #include "head/head.h"
-#include "weights/weight_source.h"
+#include "weights/parameter_list.h"
 
 namespace fwl {
 
@@ -29,8 +29,16 @@ class BaseModel {
   virtual std::string architecture() const = 0;
   virtual int64_t hidden_size() const = 0;  // D
   virtual int64_t vocabulary_size() const = 0;
-  virtual NamedTensors parameters() const = 0;  // dense ones, under their published names
+  NamedTensors parameters() const { return weights_.parameters; }  // dense ones, under their published names
   virtual std::shared_ptr<const Head> head() const = 0;
+
+  // Where the weights are and of what type; states and hidden states are there too, whatever the tokens' device.
+  at::Device device() const { return options().device(); }
+  at::ScalarType dtype() const { return c10::typeMetaToScalarType(options().dtype()); }
+  at::TensorOptions options() const;
+  // Moves the weights for everybody who holds them, heads included; those that were quantised are dense parameters
+  // then. Not while somebody reads; earlier states stay where they were and cannot be gone on with.
+  void to(at::Device device);
 
   // What states look back at unless they are made otherwise.
   virtual ContextOptions default_context() const = 0;
@@ -57,6 +65,9 @@ class BaseModel {
  protected:
   virtual std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const = 0;
   virtual void check_context(const ContextOptions& context) const = 0;  // throws UserError if it cannot read so
+  virtual void weights_moved() {}                                       // for what was made of the weights
+
+  ModelWeights weights_;
 
  private:
   void check_span(const TokenSpan& span) const;

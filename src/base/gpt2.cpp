@@ -17,7 +17,7 @@ Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
   const int64_t width = config_.width;
   if (width % config_.heads != 0)
     fail("gpt2 model", "heads of equal width", fmt::format("width {}, {} heads", width, config_.heads));
-  ParameterList list(source, parameters_);
+  ParameterList list(source, weights_);
   const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
   const auto output = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config_.layers)));
   const auto norm = [&](const std::string& name) {
@@ -67,8 +67,8 @@ at::Tensor Gpt2::dropped(const at::Tensor& x, const BaseCall& call) const {
 }
 
 at::Tensor Gpt2::run(const TokenRows& rows, const BaseCall& call) const {
-  const auto positions = at::embedding(positions_, rows.positions());         // N,D
-  auto x = dropped(embedding_.select_rows(rows.tokens()) + positions, call);  // N,D
+  const auto positions = at::embedding(positions_, rows.positions().to(device()));  // N,D
+  auto x = dropped(embedding_.select_rows(rows.tokens()) + positions, call);        // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), rows, call), call);

@@ -22,7 +22,6 @@ class Gpt2 : public CachedModel {
   std::string architecture() const override { return "gpt2"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  NamedTensors parameters() const override { return parameters_; }
   std::shared_ptr<const Head> head() const override { return head_; }
   ContextOptions default_context() const override;
 
@@ -52,7 +51,6 @@ class Gpt2 : public CachedModel {
   std::vector<Layer> layers_;
   Norm final_norm_;
   std::shared_ptr<const Head> head_;
-  NamedTensors parameters_;
 };
 
 }  // namespace fwl

@@ -20,7 +20,7 @@ Llama::Llama(LlamaConfig config, WeightSource& source)
   frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(config_.head_width));
   if (config_.rotary_divisors.defined()) frequencies_ = frequencies_ / config_.rotary_divisors.to(at::kDouble);
 
-  ParameterList list(source, parameters_);
+  ParameterList list(source, weights_);
   const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
   embedding_ = list.matrix("model.embed_tokens.weight", config_.vocabulary_size, width, normal);
   for (int64_t index = 0; index < config_.layers; ++index) {
@@ -63,7 +63,7 @@ void Llama::check_context(const ContextOptions& context) const {
 }
 
 at::Tensor Llama::run(const TokenRows& rows, const BaseCall&) const {
-  const auto angles = rotary_angles(frequencies_, rows.positions(), final_gain_.options().requires_grad(false));
+  const auto angles = rotary_angles(frequencies_, rows.positions(), options());
   auto x = embedding_.select_rows(rows.tokens());  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];

@@ -27,7 +27,6 @@ class Llama : public CachedModel {
   std::string architecture() const override { return "llama"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  NamedTensors parameters() const override { return parameters_; }
   std::shared_ptr<const Head> head() const override { return head_; }
   ContextOptions default_context() const override;
   const LlamaConfig& config() const { return config_; }
@@ -51,7 +50,6 @@ class Llama : public CachedModel {
   std::vector<Layer> layers_;
   at::Tensor final_gain_;
   std::shared_ptr<const Head> head_;
-  NamedTensors parameters_;
 };
 
 }  // namespace fwl

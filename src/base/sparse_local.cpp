@@ -27,7 +27,7 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   const int64_t width = config_.width, head_width = width / config_.heads;
   const auto half = at::arange(head_width / 2, at::kDouble);
   frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(head_width));
-  ParameterList list(source, parameters_);
+  ParameterList list(source, weights_);
   const auto one = Initial::constant(1), zero = Initial::constant(0);
   const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
   const auto norm = [&](const std::string& name) {
@@ -73,6 +73,11 @@ void SparseLocal::add_head(ParameterList& list) {
       std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, Initial::constant(0)));
 }
 
+// The adaptive head holds views of the tables.
+void SparseLocal::weights_moved() {
+  if (config_.words) head_ = adaptive_output_.head(adaptive_embedding_);
+}
+
 // In training the adaptive head's joined matrix belongs to the step's graph.
 std::shared_ptr<const Head> SparseLocal::head() const {
   return config_.words && at::GradMode::is_enabled() ? adaptive_output_.head(adaptive_embedding_) : head_;
@@ -98,7 +103,7 @@ at::Tensor SparseLocal::dropped(const at::Tensor& x, const BaseCall& call) const
 }
 
 at::Tensor SparseLocal::run(const TokenRows& rows, const BaseCall& call) const {
-  const auto angles = rotary_angles(frequencies_, rows.positions(), final_norm_.gain.options().requires_grad(false));
+  const auto angles = rotary_angles(frequencies_, rows.positions(), options());
   auto x = dropped(embedded(rows.tokens()), call);  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];

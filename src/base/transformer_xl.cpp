@@ -14,7 +14,7 @@ namespace fwl {
 TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) : config_(std::move(config)) {
   config_.words.check("transformer-xl model");
   const int64_t width = config_.words.width, all_heads = config_.heads * config_.head_width;
-  ParameterList list(source, parameters_);
+  ParameterList list(source, weights_);
   embedding_ = AdaptiveEmbedding(config_.words, list);
   const auto normal = Initial::normal(0.02), zero = Initial::constant(0);
   const Initial gain_start{1, 0.02, {}};
@@ -46,6 +46,11 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
     layers_.push_back(layer);
   }
   output_ = AdaptiveOutput(config_.words, list);
+  head_ = output_.head(embedding_);
+}
+
+// The adaptive head holds views of the tables.
+void TransformerXl::weights_moved() {
   head_ = output_.head(embedding_);
 }
 
@@ -144,11 +149,10 @@ std::vector<at::Tensor> TransformerXl::read_checked(const std::vector<TokenSpan>
 void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   const auto count = static_cast<size_t>(config_.layers);
   const int64_t memory = state.context.memory_tokens;
-  const auto options = layers_.front().up.options().requires_grad(false);
   if (wants_gradient()) {
     if (state.cache.empty()) {
       for (size_t index = 0; index < count; ++index)
-        state.cache.push_back(at::zeros({state.sequences, memory, hidden_size()}, options));
+        state.cache.push_back(at::zeros({state.sequences, memory, hidden_size()}, options()));
       state.cached_tokens = memory;
     }
     if (state.cache.size() != count)
@@ -167,7 +171,7 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
     state.cache = projected;
   }
   if (state.cache.empty()) {
-    const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options);
+    const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options());
     for (const auto& layer : layers_) {  // a norm before the projection makes something even of zeros
       const auto [key, value] = project(layer, attention_input(layer, nothing));
       for (const auto& start : {key, value}) state.cache.push_back(start.expand({-1, -1, memory, -1}));
@@ -177,7 +181,7 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   if (state.cached_tokens + tokens <= state.cache.front().size(2)) return;
   const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
   for (auto& cache : state.cache) {
-    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options);
+    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options());
     larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.cached_tokens - memory, memory));
     cache = larger;
   }
@@ -191,12 +195,11 @@ at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& 
   auto& known = state.derived[static_cast<size_t>(index)];
   if (!wants_gradient() && known.defined() && known.size(1) == keys) return known;
   const auto& weight = layers_[static_cast<size_t>(index)].distance;
-  const auto options = weight.options().requires_grad(false);
-  auto distances = at::arange(keys - 1, -1, -1, options.dtype(at::kDouble));
+  auto distances = at::arange(keys - 1, -1, -1, at::kDouble);
   if (state.context.clamp_tokens > 0) distances.clamp_max_(state.context.clamp_tokens);
-  const auto steps = at::arange(0, hidden_size(), 2, options.dtype(at::kDouble)) / static_cast<double>(hidden_size());
-  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                                  // keys,D/2
-  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options.dtype()), call);  // keys,D
+  const auto steps = at::arange(0, hidden_size(), 2, at::kDouble) / static_cast<double>(hidden_size());
+  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                            // keys,D/2
+  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options()), call);  // keys,D
   const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_width}).transpose(0, 1);
   known = wants_gradient() ? at::Tensor() : projected;
   return projected;

@@ -31,7 +31,6 @@ class TransformerXl : public BaseModel {
   std::string architecture() const override { return "transformer-xl"; }
   int64_t hidden_size() const override { return config_.words.width; }
   int64_t vocabulary_size() const override { return config_.words.vocabulary_size; }
-  NamedTensors parameters() const override { return parameters_; }
   std::shared_ptr<const Head> head() const override;
   ContextOptions default_context() const override;
   BaseState trimmed(const BaseState& state) const override;
@@ -44,6 +43,7 @@ class TransformerXl : public BaseModel {
  protected:
   std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const override;
   void check_context(const ContextOptions& context) const override;
+  void weights_moved() override;
 
  private:
   struct Layer {
@@ -76,7 +76,6 @@ class TransformerXl : public BaseModel {
   AdaptiveOutput output_;
   std::shared_ptr<const Head> head_;  // for use without gradients, which need views of their own
   std::vector<Layer> layers_;
-  NamedTensors parameters_;
 };
 
 }  // namespace fwl

@@ -19,11 +19,7 @@ namespace {
 class PieceReader {
  public:
   PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)
-      : model_(model),
-        tokens_(tokens),
-        options_(options),
-        device_(model.base().parameters().front().second.device()),
-        session_(model.new_session()) {}
+      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {}
 
   Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) session_.base = model_.base().new_state(1);
@@ -32,7 +28,7 @@ class PieceReader {
       session_.bias.clear();
       session_.bias_tokens = 0;
     }
-    const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(device_);
+    const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(model_.base().device());
     const auto hidden = model_.base().read(ids.narrow(1, 0, piece.count), session_.base);
     const auto targets = ids.narrow(1, 1, piece.count).contiguous();
     const int64_t unscored = piece.first_scored - piece.first - 1;
@@ -51,7 +47,6 @@ class PieceReader {
   const LanguageModel& model_;
   const TokenView& tokens_;
   ReadOptions options_;
-  at::Device device_;
   Session session_;
 };
 

@@ -92,7 +92,8 @@ Session LanguageModel::new_session(int64_t sequences, const ContextOptions& cont
   return {base_->new_state(sequences, context), {}, {}, 0, {}, {}};
 }
 
-Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const ReadOptions& options) const {
+Losses LanguageModel::read(const at::Tensor& given, Session& session, const ReadOptions& options) const {
+  const auto tokens = given.to(base_->device());
   const int64_t limit = at::GradMode::is_enabled() ? tokens.size(-1) : segment_tokens;
   std::vector<at::Tensor> adapted, slow;
   for (int64_t start = 0; start == 0 || start < tokens.size(-1); start += limit) {
@@ -107,7 +108,7 @@ Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const Rea
     adapted.push_back(losses.adapted);
     if (losses.slow.defined()) slow.push_back(losses.slow);
   }
-  if (adapted.empty()) return {at::empty({session.sequences(), 0}), {}};
+  if (adapted.empty()) return {at::empty({session.sequences(), 0}, base_->options()), {}};
   return {at::cat(adapted, 1), slow.empty() ? at::Tensor() : at::cat(slow, 1)};
 }
 

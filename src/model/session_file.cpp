@@ -54,12 +54,11 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   if (shapes.size() != state.cache.size())
     fail(reader.path(), fmt::format("{} cached tensors", shapes.size()), std::to_string(state.cache.size()),
          "a session of another model?");
-  const auto type = model.parameters().front().second.scalar_type();
   for (size_t index = 0; index < shapes.size(); ++index)
-    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], type);
+    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], model.dtype()).to(model.device());
   if (reader.has("base.recent")) {
     const auto count = reader.take_number("base.recent_tokens");
-    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong);
+    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong).to(model.device());
     if (count > 0 &&
         (state.recent.min().item<int64_t>() < 0 || state.recent.max().item<int64_t>() >= model.vocabulary_size()))
       fail(reader.path(), "tokens of the model's vocabulary", "others", "the file is damaged");
@@ -119,9 +118,9 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
 Session LanguageModel::take_session(TensorReader& reader) const {
   Session session;
   session.base = take_base(reader, *base_);
-  const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
-    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, type);
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, base_->dtype())
+                              .to(base_->device());
   if (layer() && reader.has("state.sequences")) {
     session.fast = take_state(reader, "state.", layer()->parameters().slow);
     if (session.fast.sequences() != session.sequences())
@@ -130,7 +129,9 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   }
   if (is_bias_only() && reader.has(bias_name(0))) {
     for (const auto words : bias_only_words(*base_->head()))
-      session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
+      session.bias.push_back(
+          reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, base_->dtype())
+              .to(base_->device()));
     session.bias_tokens = reader.take_number("bias.tokens");
   }
   session.place = take_place(reader, base_->vocabulary_size());
