@@ -46,7 +46,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
   fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
   add_fields(fields, options.fresh.architecture);
-  add_fields(fields, options.fresh.layer);
+  add_fields(fields, options.fresh.memory);
   add_fields(fields, options.engine);
 }
 

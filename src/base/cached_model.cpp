@@ -4,16 +4,12 @@
 
 #include <algorithm>
 
+#include "engine/reading_window.h"
 #include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {
-namespace {
-
-// Without gradients a long text goes through in segments, so that activations stay small.
-constexpr int64_t most_tokens_at_once = 2048;
-
-}  // namespace
+namespace {}  // namespace
 
 BaseState CachedModel::trimmed(const BaseState& state) const {
   auto copy = state.clone();
@@ -91,7 +87,7 @@ TokenSpan CachedModel::next_part(Reading& reading) const {
   auto& state = *reading.span.state;
   const auto& context = state.context;
   const int64_t left = reading.span.tokens.size(1) - reading.start;
-  int64_t count = at::GradMode::is_enabled() ? left : std::min(left, most_tokens_at_once);  // cuts have no gradient
+  int64_t count = at::GradMode::is_enabled() ? left : std::min(left, reading_window_tokens);  // cuts have no gradient
   reading.is_rereading = false;
   if (context.context_tokens > 0 && context.long_text != LongText::slide) {
     const int64_t room = context.context_tokens - (state.tokens_read - state.window_start);

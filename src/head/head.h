@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct LossAndGradient {
   at::Tensor gradient;  // N,D: of each loss to its own hidden state
 };
 
+// One cluster of the vocabulary: logits = (hidden @ projection) @ weight^T + bias. The full softmax has one cluster.
+struct SoftmaxCluster {
+  at::Tensor weight;      // tokens, d
+  at::Tensor bias;        // tokens, or undefined
+  at::Tensor projection;  // D, d; undefined where d = D and nothing is projected
+};
+
 class Head {
  public:
   virtual ~Head() = default;
@@ -30,6 +38,7 @@ class Head {
   virtual int64_t width() const = 0;            // D
   virtual int64_t vocabulary_size() const = 0;  // V
   virtual std::vector<at::Tensor> parameters() const = 0;
+  virtual double products_per_token() const = 0;  // multiplications by weights for one token's loss, on average
 
   // hidden: N,D   targets: N -> N. `expected_upstream` (N, or undefined for ones) is what the losses' gradients will be
   // proportional to: the parameters' gradients are then formed in the forward sweep. Any other upstream is right too,
@@ -44,7 +53,19 @@ class Head {
   virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets) const { return loss(hidden, targets, {}); }
+
+  // The softmaxes that a loss is made of, for memories that move the output biases. Visits the cluster that every
+  // token meets first (rows undefined: all of them), then those that only some tokens meet.
+  using ClusterVisit = std::function<void(int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows,
+                                          const at::Tensor& local_targets)>;
+  virtual void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const = 0;
+  virtual std::vector<int64_t> bias_sizes() const = 0;  // how many biases each cluster has
+  // The same head with `change` (per cluster) added to its biases.
+  virtual std::shared_ptr<const Head> with_bias_change(const std::vector<at::Tensor>& change) const = 0;
+  virtual const HeadOptions& options() const = 0;
 };
+
+at::Tensor changed_bias(const at::Tensor& bias, const at::Tensor& change);  // either may be undefined
 
 // Throws UserError unless hidden is N,D, targets are N whole numbers, and 0 <= target < V.
 void check_head_input(const char* where, const Head& head, const at::Tensor& hidden, const at::Tensor& targets);

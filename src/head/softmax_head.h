@@ -18,6 +18,7 @@ class SoftmaxHead : public Head {
   int64_t width() const override { return weight_.columns(); }
   int64_t vocabulary_size() const override { return weight_.rows(); }
   std::vector<at::Tensor> parameters() const override;
+  double products_per_token() const override;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
                   const at::Tensor& expected_upstream) const override;
@@ -26,8 +27,10 @@ class SoftmaxHead : public Head {
 
   // Logits of a few tokens come from a quantised weight as it is; losses need it dense, and dequantise it once.
   const at::Tensor& weight() const;
-  const at::Tensor& bias() const { return bias_; }
-  const HeadOptions& options() const { return options_; }
+  void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;
+  std::vector<int64_t> bias_sizes() const override { return {weight_.rows()}; }
+  std::shared_ptr<const Head> with_bias_change(const std::vector<at::Tensor>& change) const override;
+  const HeadOptions& options() const override { return options_; }
 
  private:
   Matrix weight_;

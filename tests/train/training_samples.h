@@ -51,7 +51,7 @@ inline std::vector<std::string> tiny_run(const std::string& folder, const std::s
           "32",
           "--model.block-tokens",
           "4",
-          "--layer.width",
+          "--layer.size",
           "32",
           "--layer.chunk-tokens",
           "8",
