@@ -1,4 +1,5 @@
 // Base models and language models in Python.
+#include <fmt/format.h>
 #include <torch/extension.h>
 
 #include "base/sparse_local.h"
@@ -60,6 +61,9 @@ void bind_base(py::module_& module) {
       .def_property_readonly("architecture", &BaseModel::architecture)
       .def_property_readonly("hidden_size", &BaseModel::hidden_size)
       .def_property_readonly("context_tokens", &BaseModel::context_tokens)
+      .def_property_readonly("device", &BaseModel::device)
+      .def_property_readonly("dtype", &BaseModel::dtype)
+      .def("to", &BaseModel::to, arg("device"), "Moves the weights for everybody who holds them.")
       .def_property_readonly("vocabulary_size", &BaseModel::vocabulary_size)
       .def_property_readonly("head", [](const BaseModel& model) { return std::const_pointer_cast<Head>(model.head()); })
       .def("parameters",
@@ -83,7 +87,19 @@ void bind_base(py::module_& module) {
           },
           arg("tokens"), arg("state"), arg("training") = false, ReleaseGil(),
           "Reads tokens (B,T), moves the state past them, and gives their hidden states (B,T,D). training: dropout "
-          "acts.");
+          "acts.")
+      .def(
+          "read_together",
+          [](const BaseModel& model, const std::vector<at::Tensor>& tokens, const std::vector<BaseState*>& states,
+             bool training) {
+            if (tokens.size() != states.size())
+              fail("read_together", fmt::format("tokens for {} states", states.size()), std::to_string(tokens.size()));
+            std::vector<TokenSpan> spans;
+            for (size_t index = 0; index < states.size(); ++index) spans.push_back({tokens[index], states[index]});
+            return model.read(spans, {.is_training = training});
+          },
+          arg("tokens"), arg("states"), arg("training") = false, ReleaseGil(),
+          "The same for several states in one pass, each at its own position and with its own number of tokens.");
   module.def(
       "open_base",
       [](const std::string& path, const std::string& weights) {

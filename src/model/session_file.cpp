@@ -50,12 +50,11 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   if (shapes.size() != state.cache.size())
     fail(reader.path(), fmt::format("{} cached tensors", shapes.size()), std::to_string(state.cache.size()),
          "a session of another model?");
-  const auto type = model.parameters().front().second.scalar_type();
   for (size_t index = 0; index < shapes.size(); ++index)
-    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], type);
+    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], model.dtype()).to(model.device());
   if (reader.has("base.recent")) {
     const auto count = reader.take_number("base.recent_tokens");
-    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong);
+    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong).to(model.device());
     if (count > 0 &&
         (state.recent.min().item<int64_t>() < 0 || state.recent.max().item<int64_t>() >= model.vocabulary_size()))
       fail(reader.path(), "tokens of the model's vocabulary", "others", "the file is damaged");
@@ -123,9 +122,9 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
 Session LanguageModel::take_session(TensorReader& reader) const {
   Session session;
   session.base = take_base(reader, *base_);
-  const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
-    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, type);
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, base_->dtype())
+                              .to(base_->device());
   if (memory_ && reader.has(std::string(fast_state_prefix) + "sequences")) {
     session.fast = take_state(reader, fast_state_prefix, memory_->state_layout(*base_->head()));
     if (session.fast.sequences() != session.sequences())

@@ -66,8 +66,7 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
                   config_.memory};
   train_ = open_text(train, progress);
   if (valid.tokens) valid_ = open_text(valid, progress);
-  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed),
-                     at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
+  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(base_->device()));
   const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
   auto memory =
       config_.memory.make({base_->hidden_size(), *base_->head(), fresh, config_.objective.name == "fwl-first-order",
@@ -125,8 +124,7 @@ int64_t AttachTask::lane_targets(const Text& text, int64_t rows) const {
 
 at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const {
   auto state = base_->new_state(1);
-  const auto device = base_->parameters().front().second.device();
-  return base_->read(token_tensor(*text.tokens, first, count).to(device), state, call);  // 1,T,D
+  return base_->read(token_tensor(*text.tokens, first, count), state, call);  // 1,T,D
 }
 
 AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call) const {
@@ -138,7 +136,7 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
                                  : live_hidden(text, first, count, call));
     targets.push_back(token_tensor(*text.tokens, first + 1, count));
   }
-  const auto device = base_->parameters().front().second.device();
+  const auto device = base_->device();
   return {at::cat(hidden).to(device), at::cat(targets).to(device)};
 }
 
