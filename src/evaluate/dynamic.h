@@ -14,7 +14,7 @@ struct DynamicOptions {
   double eta = 1e-4;    // learning rate
   double lambda = 0;    // decay towards the initial weights (rms)
   double epsilon = 1e-5;
-  bool resets = false;  // reset the weights wherever fast weights are reset: at every window or document
+  bool reset = false;  // reset the weights wherever fast weights are reset: at every window or document
 };
 
 // While this object exists, the model's weights require gradients and change; its destructor restores them exactly.

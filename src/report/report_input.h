@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/evaluation_result.h"
-#include "report/generated_samples.h"
+#include "report/generation_samples.h"
 #include "report/training_run.h"
 
 namespace fwl {
@@ -13,7 +13,7 @@ namespace fwl {
 struct ReportInput {
   std::vector<TrainingRun> runs;
   std::vector<EvaluationResult> results;  // a result given both as JSON and with its losses appears once
-  std::vector<GeneratedSamples> samples;
+  std::vector<GenerationSamples> generations;
 };
 
 // A path is a run folder, a JSON result, a file of losses, or samples; its content tells which.

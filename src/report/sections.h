@@ -17,7 +17,7 @@ std::string results_section(const std::vector<EvaluationResult>& results, Captio
 std::string training_section(const std::vector<TrainingRun>& runs, Captions& captions);
 
 // Repetition in generated samples.
-std::string samples_section(const std::vector<GeneratedSamples>& all, Captions& captions);
+std::string generation_section(const std::vector<GenerationSamples>& all, Captions& captions);
 
 // The gain of one method over another by position, training frequency (empty without counts) and repetition.
 struct GainCharts {

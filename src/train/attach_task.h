@@ -13,8 +13,8 @@ namespace fwl {
 
 struct AttachConfig {
   std::string base;               // a GGUF file or a Hugging Face folder
-  bool trains_base = false;       // otherwise the base is frozen, and its hidden states are cached
-  bool trains_slow = true;        // otherwise the model equals its base while fast weights are off
+  bool train_base = false;        // otherwise the base is frozen, and its hidden states are cached
+  bool train_slow = true;         // otherwise the model equals its base while fast weights are off
   int64_t window_tokens = 2048;   // the base restarts with every window
   int64_t segment_tokens = 2048;  // T of a step
   int64_t rows = 1;               // B lanes

@@ -56,7 +56,7 @@ void add_fields(Fields& fields, TrainConfig& config) {
       .choices({"shuffled", "lanes"});
   fields.add("data.rows", data.rows, "sequences in a batch").range(1, 1 << 20);
   fields.add("data.segment_tokens", data.segment_tokens, "tokens per sequence").range(1, 1 << 24);
-  fields.add("data.is_packed", data.is_packed, "shuffled windows may cross document boundaries");
+  fields.add("data.packed", data.is_packed, "shuffled windows may cross document boundaries");
   fields.add("data.valid_tokens", data.valid_tokens, "validate on this many tokens; 0: all").range(0, 1e15);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);

@@ -4,7 +4,7 @@
 
 namespace fwl {
 
-std::string samples_section(const std::vector<GeneratedSamples>& all, Captions& captions) {
+std::string generation_section(const std::vector<GenerationSamples>& all, Captions& captions) {
   if (all.empty()) return {};
   std::string rows =
       "<thead><tr><th scope=\"col\">model</th><th>fast weights</th><th>samples</th><th>tokens</th><th>distinct-1</th>"
