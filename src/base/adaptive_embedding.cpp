@@ -61,16 +61,15 @@ at::Tensor AdaptiveEmbedding::operator()(const at::Tensor& tokens) const {
   };
   const double scale = std::sqrt(static_cast<double>(config_.width));
   if (config_.divisor == 1) return project(at::embedding(tables_[0], tokens), 0) * scale;
-  const auto flat = tokens.reshape({-1});
-  auto out = at::zeros({flat.size(0), config_.width}, tables_[0].options().requires_grad(false));
+  auto out = at::zeros({tokens.size(0), config_.width}, tables_[0].options().requires_grad(false));
   for (int64_t cluster = 0; cluster < config_.clusters(); ++cluster) {
     const int64_t first = config_.first_word(cluster), past = config_.first_word(cluster + 1);
-    const auto rows = at::nonzero(flat.ge(first).logical_and_(flat.lt(past))).squeeze(1);
+    const auto rows = at::nonzero(tokens.ge(first).logical_and_(tokens.lt(past))).squeeze(1);
     if (rows.size(0) == 0) continue;
     const auto index = static_cast<size_t>(cluster);
-    out = out.index_copy(0, rows, project(at::embedding(tables_[index], flat.index_select(0, rows) - first), index));
+    out = out.index_copy(0, rows, project(at::embedding(tables_[index], tokens.index_select(0, rows) - first), index));
   }
-  return out.view({tokens.size(0), tokens.size(1), config_.width}) * scale;
+  return out * scale;
 }
 
 AdaptiveOutput::AdaptiveOutput(const AdaptiveConfig& config, ParameterList& list) : config_(config) {

@@ -28,7 +28,7 @@ class AdaptiveEmbedding {
   AdaptiveEmbedding() = default;
   AdaptiveEmbedding(const AdaptiveConfig& config, ParameterList& list);
 
-  at::Tensor operator()(const at::Tensor& tokens) const;  // B,T -> B,T,D
+  at::Tensor operator()(const at::Tensor& tokens) const;  // N -> N,D
 
   const at::Tensor& table(int64_t index) const { return tables_[static_cast<size_t>(index)]; }
   const at::Tensor& projection(int64_t index) const { return projections_[static_cast<size_t>(index)]; }  // D,d

@@ -27,7 +27,7 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   const int64_t width = config_.width, head_width = width / config_.heads;
   const auto half = at::arange(head_width / 2, at::kDouble);
   frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(head_width));
-  ParameterList list(source, parameters_);
+  ParameterList list(source, weights_);
   const auto one = Initial::constant(1), zero = Initial::constant(0);
   const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
   const auto norm = [&](const std::string& name) {
@@ -73,6 +73,11 @@ void SparseLocal::add_head(ParameterList& list) {
       std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, Initial::constant(0)));
 }
 
+// The adaptive head holds views of the tables.
+void SparseLocal::weights_moved() {
+  if (config_.words) head_ = adaptive_output_.head(adaptive_embedding_);
+}
+
 // In training the adaptive head's joined matrix belongs to the step's graph.
 std::shared_ptr<const Head> SparseLocal::head() const {
   return config_.words && at::GradMode::is_enabled() ? adaptive_output_.head(adaptive_embedding_) : head_;
@@ -97,26 +102,26 @@ at::Tensor SparseLocal::dropped(const at::Tensor& x, const BaseCall& call) const
   return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  const auto angles = rotary_angles(frequencies_, state.tokens_read, tokens.size(1));
-  auto x = dropped(embedded(tokens), call);  // B,T,D
+at::Tensor SparseLocal::run(const TokenRows& rows, const BaseCall& call) const {
+  const auto angles = rotary_angles(frequencies_, rows.positions(), options());
+  auto x = dropped(embedded(rows.tokens()), call);  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state), call);
-    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // B,T,inner
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, rows), call);
+    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // N,inner
     x = x + dropped(product(inner, layer.down.t()) + layer.down_bias, call);
   }
   return normed(x, final_norm_);
 }
 
 at::Tensor SparseLocal::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                                  BaseState& state) const {
-  const auto all = product(x, layer.query_key_value.t());  // B,T,3D
-  const auto parts = all.view({x.size(0), x.size(1), 3 * config_.heads, -1}).split(config_.heads, 2);
-  const auto turned = [&](const at::Tensor& heads) {
-    return rotate_(heads, angles, RotaryPairs::halves);  // B,T,heads,d
+                                  const TokenRows& rows) const {
+  const auto all = product(x, layer.query_key_value.t());  // N,3D
+  const auto parts = all.view({1, x.size(0), 3 * config_.heads, -1}).split(config_.heads, 2);
+  const auto rotated = [&](const at::Tensor& heads) {
+    return rotate_(heads, angles, RotaryPairs::halves)[0];  // N,heads,d
   };
-  return product(attend(state, index, turned(parts[0]), turned(parts[1]), parts[2]), layer.output.t());
+  return product(attend(rows, index, rotated(parts[0]), rotated(parts[1]), parts[2][0]), layer.output.t());
 }
 
 }  // namespace fwl

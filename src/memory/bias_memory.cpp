@@ -160,7 +160,7 @@ struct BiasConfig : MemoryConfig {
     auto log_step = input.source.tensor("bias_only.log_step", {}, Initial::constant(std::log(step)));
     return std::make_shared<BiasMemory>(std::move(beneath), std::move(log_step));
   }
-  bool starts_as_identity() const override { return !has_layer || layer.residual; }
+  bool starts_as_identity() const override { return !has_layer || layer.is_residual; }
 };
 
 }  // namespace

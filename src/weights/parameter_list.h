@@ -5,27 +5,34 @@
 
 namespace fwl {
 
+struct ModelWeights {
+  NamedTensors parameters;                                // dense ones
+  std::vector<std::pair<std::string, Matrix>> quantized;  // no parameters: nothing can train them
+};
+
 class ParameterList {
  public:
-  ParameterList(WeightSource& source, NamedTensors& parameters) : source_(source), parameters_(parameters) {}
+  ParameterList(WeightSource& source, ModelWeights& weights) : source_(source), weights_(weights) {}
 
   bool has(const std::string& name) const { return source_.has(name); }
 
   at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) {
-    parameters_.emplace_back(name, source_.tensor(name, shape, initial));
-    return parameters_.back().second;
+    weights_.parameters.emplace_back(name, source_.tensor(name, shape, initial));
+    return weights_.parameters.back().second;
   }
 
-  // Quantised matrices are not parameters: nothing can train them.
   Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     auto matrix = source_.matrix(name, rows, columns, initial);
-    if (!matrix.is_quantized()) parameters_.emplace_back(name, matrix.dense());
+    if (matrix.is_quantized())
+      weights_.quantized.emplace_back(name, matrix);
+    else
+      weights_.parameters.emplace_back(name, matrix.dense());
     return matrix;
   }
 
  private:
   WeightSource& source_;
-  NamedTensors& parameters_;
+  ModelWeights& weights_;
 };
 
 }  // namespace fwl
