@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench fuzz format lint clean
+.PHONY: help build demo test bench fuzz format lint layout changed sanitize check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,14 +46,28 @@ fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPU
 format: .venv/.lint-ready  ## lay out every C++ file
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i
 
-# clang cannot read g++'s precompiled header: its own configuration goes without. The files of a batch are analysed
-# together, because most of the time goes into the engine's headers.
-build/lint/build.ninja: .venv/.build-ready CMakePresets.json CMakeLists.txt
-	@cmake --preset lint --log-level=WARNING
+# clang cannot read g++'s precompiled header: its own configurations go without. Of everything, the files of a batch are
+# analysed together, because most of the time goes into the engine's headers; changed files are analysed one by one.
+build/lint/build.ninja build/lint-files/build.ninja: build/%/build.ninja: .venv/.build-ready CMakePresets.json CMakeLists.txt
+	@cmake --preset $* --log-level=ERROR > build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
 
-lint: .venv/.lint-ready build/lint/build.ninja  ## layout and static analysis
-	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format --dry-run --Werror
+lint: .venv/.lint-ready build/lint/build.ninja layout  ## layout and static analysis of every file
 	@scripts/lint.py build/lint
+
+layout: .venv/.lint-ready
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs ls -d 2> /dev/null | xargs clang-format --dry-run --Werror
+
+# Changed against BASE; at most FILES of them, half a minute each.
+changed: .venv/.lint-ready build/lint-files/build.ninja
+	@scripts/lint.py build/lint-files --changed --base "$(BASE)" --limit $${FILES:-12}
+
+# Leaks are not looked for: the engine keeps what it has allocated once.
+sanitize:  ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory PRESET=asan build/asan/build.ninja
+	@cmake --build build/asan --target fwl_tests
+	@ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 build/asan/fwl_tests --gtest_brief=1
+
+check: layout changed sanitize  ## before a push: layout, static analysis of changed files (BASE=revision), sanitizers
 
 clean:  ## remove what was built (.venv and downloaded data stay)
 	@rm -rf build python/fwl/*.so

@@ -99,12 +99,14 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a, const at::Tensor& b) {
     context->save_for_backward({a, b});
+    context->saved_data["precision"] = static_cast<int64_t>(product_precision());
     return multiply(a, b);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
-    const PrecisionScope as_forward(ProductPrecision::bf16);  // the engine may run this in a thread of its own
+    // The engine may run this in a thread of its own.
+    const PrecisionScope as_forward(static_cast<ProductPrecision>(context->saved_data["precision"].toInt()));
     const auto saved = context->get_saved_variables();
     const auto &a = saved[0], &b = saved[1], gradient = gradients[0].contiguous();
     const auto grad_a = multiply(gradient, b.transpose(-1, -2));
