@@ -24,16 +24,19 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   fields.add("text", options.corpus.inputs, "text files, and folders that are read whole").positional().required();
-  fields.add("kind", options.kind, "whole words, or SentencePiece's pieces of words")
-      .choices({"words", "sentencepiece"});
+  fields.add("kind", options.kind, "whole words, or subwords by SentencePiece").choices({"words", "sentencepiece"});
   fields.add("out", options.out, "the file to write: a .vocab file for words, a .model file for sentencepiece")
       .required();
   fields.add("extension", options.corpus.extension, "of folders, take only files that end so, e.g. .txt");
   fields.add("min_count", options.words.min_count, "words: rarer ones become <unk>").at_least(1);
   fields.add("eos_first", options.words.is_eos_first, "words: <eos> is id 0, whatever its frequency");
-  fields.add("size", options.pieces.vocabulary_size, "sentencepiece: pieces in the vocabulary").range(10, 1 << 20);
+  fields.add("size", options.pieces.vocabulary_size, "sentencepiece: tokens in the vocabulary").range(10, 1 << 20);
   fields.add("model_type", options.pieces.model_type, "sentencepiece: how pieces are chosen")
       .choices({"unigram", "bpe"});
+  fields.add("character_coverage", options.pieces.character_coverage, "sentencepiece: rarer characters become bytes")
+      .range(0.5, 1);
+  fields.add("max_text_bytes", options.pieces.max_text_bytes, "sentencepiece: sample larger texts evenly by lines")
+      .range(1000, 1e12);
   fields.add("json", options.json, "print the result as JSON");
 }
 

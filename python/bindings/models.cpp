@@ -106,7 +106,7 @@ void bind_base(py::module_& module) {
         return open_base(path, weight_format_from_name(weights));
       },
       arg("path"), arg("weights") = "quantized", ReleaseGil(),
-      "Opens a GGUF file or a Hugging Face folder. weights: packed (as in the file) or fp32.");
+      "Opens a GGUF file or a Hugging Face folder. weights: quantized (as in the file) or fp32.");
   module.def("sparse_local", &sparse_local, arg("vocabulary_size"), arg("layers") = 12, arg("width") = 768,
              arg("heads") = 12, arg("inner_width") = 3072, arg("block_tokens") = 128, arg("dropout") = 0.0,
              arg("seed") = 0, "A fresh sparse local-attention transformer.");

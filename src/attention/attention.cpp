@@ -9,12 +9,12 @@
 namespace fwl {
 namespace {
 
-// A whole text, of which every position sees all before it.
+// A whole text in which every position sees all earlier ones.
 bool is_plain(const AttentionShape& shape, VisibleKeys visible) {
   return shape.tokens == shape.keys && visible.first(shape.position(shape.tokens - 1)) == 0;
 }
 
-// True where a query must not look.   count,high - low
+// The attention mask: true for keys that a query must not see.   count,high - low
 at::Tensor hidden_keys(const AttentionShape& shape, VisibleKeys visible, int64_t first, int64_t count, int64_t low,
                        int64_t high, const at::Tensor& like) {
   std::vector<int64_t> begins, ends;
@@ -62,7 +62,7 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
       at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
   const double dropped = wants_gradient ? dropout : 0;
   const bool has_kernel = queries.is_cpu() && queries.scalar_type() == at::kFloat && dropped == 0;
-  constexpr int64_t long_text = 256;  // from here on the engine's own fused attention is the faster one
+  constexpr int64_t long_text = 256;  // from this length on, LibTorch's fused attention is faster
   if (!has_kernel || (is_plain(shape, visible) && shape.tokens >= long_text))
     return composed_attention(queries, keys, values, shape, visible, dropped);
   return block_attention(queries, keys, values, shape, visible);

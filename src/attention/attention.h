@@ -1,4 +1,4 @@
-// Causal attention in blocks of queries: never a T x T tensor.
+// Causal attention without a T x T tensor: in blocks of queries, or LibTorch's fused attention for long plain texts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@ namespace fwl {
 class VisibleKeys {
  public:
   static VisibleKeys all() { return {Kind::all, 0}; }
-  static VisibleKeys sliding(int64_t tokens) { return {Kind::sliding, tokens}; }  // the last so many
+  static VisibleKeys sliding(int64_t tokens) { return {Kind::sliding, tokens}; }  // the last `tokens`
   static VisibleKeys blocks(int64_t tokens) { return {Kind::blocks, tokens}; }    // its own block and the one before
 
   int64_t first(int64_t position) const {
@@ -21,7 +21,7 @@ class VisibleKeys {
     return 0;
   }
 
-  // As one number, and back.
+  // Encodes this as one number for autograd, and back.
   int64_t as_number() const { return tokens_ * kinds + static_cast<int64_t>(kind_); }
   static VisibleKeys from_number(int64_t number) { return {static_cast<Kind>(number % kinds), number / kinds}; }
 
@@ -34,8 +34,8 @@ class VisibleKeys {
 };
 
 // queries: B,heads,T,d   keys, values: B,key heads,K,d, at positions first_position … first_position + K - 1; the
-// queries stand at the last T of them. Several query heads may share a key head. -> B,T,heads * d
-// Differentiable where gradients are wanted; dropout (of the probabilities) acts only there.
+// queries are at the last T of them. Several query heads may share a key head. -> B,T,heads * d
+// Differentiable. Dropout of the attention weights acts only if a gradient is needed.
 at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                             int64_t first_position, VisibleKeys visible, double dropout = 0);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t block_queries = 64;
 
-// The rows of one head: where they start, and how far apart they are.
+// The rows of one head: their start and stride.
 template <class Number>
 struct HeadRows {
   Number* data;
@@ -42,7 +42,7 @@ struct Block {
   int64_t seen() const { return high - low; }
 };
 
-// Weights before they are divided by their sums; the factors that do that come beside them.   count,seen  count
+// Attention weights before normalisation, and the factors that normalise them.   count,seen  count
 void unscaled_weights(const HeadRows<const float>& queries, const HeadRows<const float>& keys, const Block& block,
                       const AttentionShape& shape, VisibleKeys visible, std::vector<float>& weights,
                       std::vector<float>& factors) {
@@ -76,7 +76,7 @@ at::Tensor forward_blocks(const at::Tensor& queries, const at::Tensor& keys, con
   at::parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
     std::vector<float> weights, factors;
     for (int64_t task = begin; task < end; ++task) {
-      // Late blocks see more keys: heads change fastest, so that every thread gets early and late ones.
+      // Later blocks see more keys. Heads change fastest, so that every thread gets early and late blocks.
       const int64_t head = task % shape.heads, index = task / shape.heads % blocks, b = task / shape.heads / blocks;
       const int64_t key_head = head / (shape.heads / shape.key_heads);
       const Block block(index % 2 == 0 ? index / 2 : blocks - 1 - index / 2, shape, visible);
@@ -93,13 +93,13 @@ at::Tensor forward_blocks(const at::Tensor& queries, const at::Tensor& keys, con
   return out;
 }
 
-// Everything that the backward of one head reads and writes; keys and values may be shared with other heads.
+// What the backward pass of one head reads and writes; keys and values may be shared with other heads.
 struct HeadGradient {
   HeadRows<const float> queries, keys, values, out, upstream;
   HeadRows<float> d_queries, d_keys, d_values;
 };
 
-// Rebuilds a block's weights p, and from the output's gradient u: dv += p^T u, ds = p * (u v^T - u . out) * scale,
+// Recomputes a block's weights p. With the gradient u of the output: dv += p^T u, ds = p * (u v^T - u . out) * scale,
 // dq = ds k, dk += ds^T q.
 void backward_block(const HeadGradient& head, const Block& block, const AttentionShape& shape, VisibleKeys visible,
                     std::vector<float>& weights, std::vector<float>& factors, std::vector<float>& scores) {
@@ -123,10 +123,10 @@ void backward_block(const HeadGradient& head, const Block& block, const Attentio
 }
 
 struct AttentionGradients {
-  at::Tensor queries, keys, values;  // shaped as what they belong to
+  at::Tensor queries, keys, values;  // gradients, shaped like their inputs
 };
 
-// Heads that share keys go to one thread, because they add to the same gradients.
+// Heads that share keys run on one thread, because they add to the same gradients.
 AttentionGradients backward_blocks(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                    const at::Tensor& out, const at::Tensor& upstream, const AttentionShape& shape,
                                    VisibleKeys visible) {

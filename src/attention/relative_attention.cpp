@@ -34,12 +34,12 @@ struct Scratch {
   std::vector<float> scores, shifted, factors;
 };
 
-// One block of queries. Row i of the distance scores, moved by T - 1 - i, lies under the keys: key j is at distance
-// K - T + i - j, which is entry j + T - 1 - i of the list.
+// One block of queries. Key j is at distance K - T + i - j from query i, which is entry j + T - 1 - i of the list of
+// distances: row i of the distance scores, shifted by T - 1 - i, aligns with the keys.
 void attend(const HeadPointers& head, const Sizes& sizes, int64_t first, int64_t count, Scratch& scratch) {
   const int64_t low = sizes.first_key(first), seen = sizes.past_key(first + count - 1) - low;
   const int64_t first_distance = low + sizes.tokens - first - count, distances = seen + count - 1;
-  const int64_t known = std::min(distances, sizes.keys - first_distance);  // the rest is under keys nobody sees
+  const int64_t known = std::min(distances, sizes.keys - first_distance);  // the rest aligns with masked keys
   scratch.scores.resize(static_cast<size_t>(count * seen));
   scratch.shifted.resize(static_cast<size_t>(count * known));
   scratch.factors.resize(static_cast<size_t>(count));
@@ -100,7 +100,7 @@ at::Tensor attention_in_blocks(const at::Tensor& queries, const at::Tensor& give
   return out;
 }
 
-// Row i moves left by T - 1 - i; what wraps around lands on keys that are not seen.   B,heads,T,K
+// Shifts row i left by T - 1 - i; entries that wrap around align with masked keys.   B,heads,T,K
 at::Tensor shift_rows(const at::Tensor& scores) {
   const auto sizes = scores.sizes();
   const auto padded = at::constant_pad_nd(scores, {1, 0});  // B,heads,T,K+1

@@ -113,32 +113,32 @@ bool CorpusReader::read_more(std::string& text, size_t count) {
 bool CorpusReader::next(TextBlock& block) {
   block.pieces.clear();
   block.text = std::exchange(carry_, {});
-  taken_ = 0;
+  emitted_ = 0;
   while (file_ >= 0 || open_next_file()) {
-    const bool is_end = read_more(block.text, std::max(options_.block_bytes, block.text.size() - taken_));
-    take_documents(block, is_end);
+    const bool is_end = read_more(block.text, std::max(options_.block_bytes, block.text.size() - emitted_));
+    split_documents(block, is_end);
     if (is_end && (block.pieces.empty() || block.text.size() < options_.block_bytes)) continue;
-    if (is_end || take_safe_prefix(block)) break;
+    if (is_end || emit_safe_prefix(block)) break;
     if (block.text.size() >= options_.largest_block_bytes)
       fail(files_[next_file_ - 1], fmt::format("a place to cut within {} bytes", options_.largest_block_bytes), "none",
            "this tokenizer needs shorter lines, or shorter documents");
   }
-  carry_ = block.text.substr(taken_);
-  block.text.resize(taken_);
-  scanned_ = scanned_ > taken_ ? scanned_ - taken_ : 0;
+  carry_ = block.text.substr(emitted_);
+  block.text.resize(emitted_);
+  scanned_ = scanned_ > emitted_ ? scanned_ - emitted_ : 0;
   block.source_end = read_bytes_ - carry_.size();
   return !block.pieces.empty();
 }
 
-// Hands out [taken_, end) of the present document.
-void CorpusReader::take(TextBlock& block, size_t end) {
-  if (end == taken_) return;
-  TextPiece piece{taken_, end, !is_inside_document_, before_, {}};
+// Adds [emitted_, end) as a piece of the current document.
+void CorpusReader::emit(TextBlock& block, size_t end) {
+  if (end == emitted_) return;
+  TextPiece piece{emitted_, end, !is_inside_document_, before_, {}};
   if (piece.starts_document) piece.name = std::exchange(name_, {});
   block.pieces.push_back(std::move(piece));
   is_inside_document_ = true;
   before_ = block.text[end - 1];
-  taken_ = end;
+  emitted_ = end;
 }
 
 void CorpusReader::end_document() {
@@ -146,52 +146,52 @@ void CorpusReader::end_document() {
   before_ = '\n';
 }
 
-void CorpusReader::take_documents(TextBlock& block, bool is_end) {
+void CorpusReader::split_documents(TextBlock& block, bool is_end) {
   if (options_.documents == "file") scanned_ = block.text.size();
-  while (scanned_ < block.text.size() && take_line(block, is_end)) continue;
+  while (scanned_ < block.text.size() && scan_line(block, is_end)) continue;
   if (!is_end) return;
-  take(block, block.text.size());
+  emit(block, block.text.size());
   end_document();
 }
 
-// Looks at one more line; false where more text is needed to see it whole.
-bool CorpusReader::take_line(TextBlock& block, bool is_end) {
+// Examines one more line; false if more text is needed to see all of it.
+bool CorpusReader::scan_line(TextBlock& block, bool is_end) {
   const auto line = line_at(block.text, scanned_);
   if (!line.ends_with('\n') && !is_end) return false;
   const auto start = scanned_, end = start + line.size();
   if (options_.documents == "line") {
-    take(block, end);
+    emit(block, end);
     end_document();
   } else if (options_.documents == "article") {
     const auto next_line = line_at(block.text, end);
     if (!next_line.ends_with('\n') && !is_end) return false;
-    if (is_last_line_blank_ && trim(next_line).empty()) take_heading(block, start, article_title(line));
+    if (is_last_line_blank_ && trim(next_line).empty()) start_article(block, start, article_title(line));
     is_last_line_blank_ = trim(line).empty();
   } else if (without_line_end(line) == options_.documents) {
-    take(block, start);
+    emit(block, start);
     end_document();
-    taken_ = end;
+    emitted_ = end;
   }
   scanned_ = end;
   return true;
 }
 
-void CorpusReader::take_heading(TextBlock& block, size_t line_start, std::string_view title) {
+void CorpusReader::start_article(TextBlock& block, size_t line_start, std::string_view title) {
   if (title.empty()) return;
   // Blank lines before a file's first heading belong to that article.
-  const auto before = std::string_view(block.text).substr(taken_, line_start - taken_);
+  const auto before = std::string_view(block.text).substr(emitted_, line_start - emitted_);
   const bool is_blank_start = !is_inside_document_ && trim(before).empty();
   if (!is_blank_start) {
-    take(block, line_start);
+    emit(block, line_start);
     end_document();
   }
   name_ = title;
 }
 
-bool CorpusReader::take_safe_prefix(TextBlock& block) {
+bool CorpusReader::emit_safe_prefix(TextBlock& block) {
   const bool has_line_rule = options_.documents != "file" && options_.documents != "line";
   const auto known = has_line_rule ? scanned_ : block.text.size();
-  take(block, taken_ + safe_cut_(std::string_view(block.text).substr(taken_, known - taken_)));
+  emit(block, emitted_ + safe_cut_(std::string_view(block.text).substr(emitted_, known - emitted_)));
   return !block.pieces.empty();
 }
 

@@ -1,4 +1,4 @@
-// Text files and folders as a stream of blocks, cut where encoding can start anew and where documents begin.
+// Reads text files and folders as a stream of blocks, cut where encoding can restart and where documents begin.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 namespace fwl {
 
 struct CorpusOptions {
-  std::vector<std::string> inputs;  // files and folders; folders are read whole, in the order of their paths
-  std::string extension;            // ".txt": only such files of folders; empty: every file that is not hidden
-  // What one document is: "file", "line", "article" (WikiText: a heading " = Title = " between blank lines starts
-  // one), or any other text: a line that consists of it stands between documents and belongs to none.
+  std::vector<std::string> inputs;  // files and folders; folders recursively, in the order of their paths
+  std::string extension;            // ".txt": only such files in folders; empty: every file that is not hidden
+  // What a document is: "file", "line", "article" (WikiText: a heading " = Title = " between blank lines starts one),
+  // or a separator: a line that equals it separates documents and belongs to none.
   std::string documents = "file";
   size_t block_bytes = 4 << 20;
-  size_t largest_block_bytes = 1 << 30;  // text without any place to cut may grow a block up to this
+  size_t largest_block_bytes = 1 << 30;  // a block without a place to cut grows up to this size
 };
 
-// A part of one document, or the whole of it.
+// A document, or part of one.
 struct TextPiece {
   size_t begin = 0, end = 0;  // in the block's text
   bool starts_document = false;
@@ -55,11 +55,11 @@ class CorpusReader {
  private:
   bool open_next_file();
   bool read_more(std::string& text, size_t count);
-  void take_documents(TextBlock& block, bool is_end);
-  bool take_line(TextBlock& block, bool is_end);
-  void take_heading(TextBlock& block, size_t line_start, std::string_view title);
-  bool take_safe_prefix(TextBlock& block);
-  void take(TextBlock& block, size_t end);
+  void split_documents(TextBlock& block, bool is_end);
+  bool scan_line(TextBlock& block, bool is_end);
+  void start_article(TextBlock& block, size_t line_start, std::string_view title);
+  bool emit_safe_prefix(TextBlock& block);
+  void emit(TextBlock& block, size_t end);
   void end_document();
 
   CorpusOptions options_;
@@ -68,8 +68,8 @@ class CorpusReader {
   uint64_t total_bytes_ = 0, read_bytes_ = 0;
   size_t next_file_ = 0;
   int file_ = -1;
-  std::string carry_;               // text that is read but not handed out
-  size_t taken_ = 0, scanned_ = 0;  // in the present block: handed out; searched for document starts
+  std::string carry_;                 // text that has been read but not emitted
+  size_t emitted_ = 0, scanned_ = 0;  // in the current block: emitted; searched for document starts
   bool is_inside_document_ = false, is_last_line_blank_ = true;
   char before_ = '\n';
   std::string name_;

@@ -24,7 +24,7 @@ uint64_t Permutation::encrypt(uint64_t index) const {
   return left << half_bits_ | right;
 }
 
-// The network covers fewer than 4 * size numbers; those outside are walked over, so that a bijection remains.
+// The network covers fewer than 4 * size numbers. Results outside 0..size-1 are encrypted again until one is inside.
 uint64_t Permutation::operator()(uint64_t index) const {
   do {
     index = encrypt(index);

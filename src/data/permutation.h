@@ -1,4 +1,4 @@
-// A random order of any number of items in constant memory: a keyed bijection of 0..size-1.
+// A random permutation of 0..size-1 in constant memory: a keyed bijection.
 #pragma once
 
 #include <array>

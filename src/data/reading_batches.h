@@ -1,4 +1,4 @@
-// Batches of a token file in reading order; they can stop and go on at any batch.
+// Batches of a token file in reading order, resumable at any batch.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ struct ReadingOptions {
   int64_t segment_tokens = 256;  // T
 };
 
-// Reading order, as in Transformer-XL: the file is cut into B lanes of N / B tokens (the rest, less than B tokens, is
-// left out), and batch i holds the i-th segment of T tokens of every lane; the last one may be shorter. With B = 1
-// nothing is left out: every token but the file's first is a target exactly once.
+// As in Transformer-XL, the file is cut into B lanes of N / B tokens, and batch i holds the i-th segment of T tokens of
+// every lane; the last segment may be shorter. Fewer than B tokens at the end of the file are left out, so with B = 1
+// every token but the first is a target exactly once.
 class ReadingBatches {
  public:
   ReadingBatches(const TokenView& tokens, ReadingOptions options);  // `tokens` must outlive this
@@ -23,10 +23,9 @@ class ReadingBatches {
   bool next(TokenBatch& batch);  // false at the end of the pass
   void start_again() { position_ = 0; }
   int64_t batches_per_pass() const;
-  int64_t lane_tokens() const { return lane_tokens_; }
 
   BatchState state() const;
-  void restore(const BatchState& state);  // throws UserError where it belongs to other data or options
+  void restore(const BatchState& state);  // throws a UserError if it belongs to other data or options
 
  private:
   const TokenView& tokens_;

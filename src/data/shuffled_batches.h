@@ -1,4 +1,4 @@
-// Batches of windows of a token file in random order; they can stop and go on at any batch.
+// Batches of windows of a token file in random order, resumable at any batch.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct ShuffledOptions {
   int64_t rows = 8;              // B
   int64_t segment_tokens = 256;  // T
   int64_t seed = 0;
-  bool is_packed = false;  // windows may go over the ends of documents
+  bool is_packed = false;  // windows may cross document boundaries
 };
 
-// Windows of up to T targets in a random order that is new in every epoch; endless. A document of n tokens has n - 1
-// targets: its windows are [0, T), [T, 2T), …, the last one shorter, so that every target is met once per epoch, always
-// with what its own document says before it in the window. Packed, the whole file is one such document. Batches are
-// always full: one that reaches the end of an epoch goes on with the next epoch.
+// An endless sequence of windows of up to T targets, in a new random order every epoch. A document of n tokens has n -
+// 1 targets; its windows are [0, T), [T, 2T), …, the last one shorter, so every target occurs once per epoch. With
+// is_packed the whole file is one such document. Batches are always full: one that reaches the end of an epoch
+// continues with the next epoch.
 class ShuffledBatches {
  public:
   ShuffledBatches(const TokenView& tokens, ShuffledOptions options);  // `tokens` must outlive this
@@ -30,7 +30,7 @@ class ShuffledBatches {
   int64_t epoch() const { return position_ / window_count_; }
 
   BatchState state() const;
-  void restore(const BatchState& state);  // throws UserError where it belongs to other data or options
+  void restore(const BatchState& state);  // throws a UserError if it belongs to other data or options
 
  private:
   struct Window {
@@ -41,9 +41,9 @@ class ShuffledBatches {
 
   const TokenView& tokens_;
   ShuffledOptions options_;
-  std::vector<int64_t> windows_before_;  // before every 64th document: the order itself needs no memory
+  std::vector<int64_t> windows_before_;  // before every 64th document
   int64_t window_count_ = 0;
-  int64_t position_ = 0;  // windows handed out since the first epoch began
+  int64_t position_ = 0;  // windows returned since the start of the first epoch
   Permutation order_;
 };
 

@@ -1,4 +1,4 @@
-// A batch of token ids for a model, and the state from which a stream of batches goes on.
+// A batch of token ids, and the state from which a stream of batches resumes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace fwl {
 
 // B sequences of up to T tokens; targets are the inputs one token later. Buffers are reused from batch to batch.
 struct TokenBatch {
-  static constexpr int64_t no_target = -100;  // what the engine's losses ignore
+  static constexpr int64_t no_target = -100;  // ignored by LibTorch's losses
 
   int64_t rows = 0;                        // B
   int64_t columns = 0;                     // T
@@ -25,7 +25,7 @@ struct TokenBatch {
   int64_t target_count() const;
 };
 
-// Where a stream of batches stands, and what it was made of, so that it is only continued on the same data.
+// The position of a stream of batches, and a description of its data and options, which must match on resume.
 struct BatchState {
   std::string order;
   std::string data_hash;
@@ -37,10 +37,10 @@ struct BatchState {
 nlohmann::json to_json(const BatchState& state);
 BatchState batch_state_from_json(const nlohmann::json& json);  // throws UserError
 
-// Puts `length` tokens from `first_token` on into a row, with their targets and document starts.
+// Fills a row with `length` tokens from `first_token` on, their targets and document starts.
 void fill_row(const TokenView& tokens, int64_t first_token, int64_t length, TokenBatch& batch, int64_t row);
 
-// Throws UserError where `state` is not one of the stream that `mine` describes.
+// Throws a UserError if `state` does not belong to the stream that `mine` describes.
 void check_continues(const BatchState& state, BatchState mine);
 
 }  // namespace fwl

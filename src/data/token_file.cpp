@@ -61,7 +61,7 @@ void TokenView::check_header() const {
            fmt::format("{}", header_.bytes_per_id));
 }
 
-// Every number is compared with what is left of the file, by division, so that nothing can overflow.
+// Compares every number with the rest of the file, by division, so that nothing can overflow.
 void TokenView::check_places() const {
   const uint64_t after_header = bytes_.size() - ids_offset;
   if (header_.token_count > after_header / header_.bytes_per_id)

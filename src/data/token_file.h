@@ -1,4 +1,4 @@
-// A corpus as token ids in a memory-mapped file, with its documents, its tokenizer's hash and its own hash.
+// A corpus as token ids in a memory-mapped file, with its documents and the hashes of its tokenizer and ids.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace fwl {
 struct TokenDocument {
   int64_t first_token = 0;
   int64_t token_count = 0;
-  int64_t byte_count = 0;  // of its source text, as the two below
+  int64_t byte_count = 0;  // of the source text, like the two below
   int64_t word_count = 0;  // runs of bytes other than ASCII whitespace
-  int64_t line_count = 0;  // newlines, and one more where the last line has none
+  int64_t line_count = 0;  // newlines, plus one if the last line has none
   std::string_view name;   // may be empty
 };
 
-// A token file's bytes, checked. The bytes must outlive the view.
+// The checked bytes of a token file, which must outlive the view.
 class TokenView {
  public:
   static constexpr int64_t ids_offset = sizeof(TokenFileHeader);
 
-  // Checks all but the ids themselves; `where` names the file in errors.
+  // Checks everything but the ids; `where` names the file in errors.
   TokenView(std::string where, std::span<const std::byte> bytes);
 
   int64_t size() const { return static_cast<int64_t>(header_.token_count); }
@@ -37,10 +37,10 @@ class TokenView {
   std::string tokenizer_kind() const;
   std::string tokenizer_name() const;
   Digest tokenizer_hash() const;
-  Digest ids_hash() const;  // what run records call the data hash
+  Digest ids_hash() const;  // the data hash of run records
   std::span<const std::byte> id_bytes() const { return ids_; }
 
-  // Copies ids [first, first + out.size()); every id is checked against the vocabulary.
+  // Copies ids [first, first + out.size()) and checks each against the vocabulary.
   void read(int64_t first, std::span<TokenId> out) const;
   void read(int64_t first, std::span<int64_t> out) const;
 
@@ -49,7 +49,7 @@ class TokenView {
   int64_t first_token_of(int64_t document) const;  // size() for the document after the last
   int64_t document_at(int64_t token) const;        // the document that holds this token
 
-  // Reads everything and compares it with the hashes in the header; throws UserError where they differ.
+  // Compares everything with the hashes in the header; throws a UserError if they differ.
   void verify(const ProgressReport& progress = {}) const;
 
  private:

@@ -14,7 +14,7 @@ std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// Cuts between characters, so that what is kept stays UTF-8.
+// Cuts between characters, so that the rest stays valid UTF-8.
 void copy_padded(std::string_view text, std::span<char> out) {
   size_t count = std::min(text.size(), out.size());
   while (count < text.size() && count > 0 && (static_cast<uint8_t>(text[count]) & 0xC0) == 0x80) --count;

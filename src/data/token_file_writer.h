@@ -1,4 +1,4 @@
-// Writes a token file as a stream: memory use depends neither on the number of tokens nor on that of documents.
+// Writes a token file as a stream, with constant memory.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,15 @@ namespace fwl {
 
 class TokenFileWriter {
  public:
-  // `tokenizer_name` is for people; what counts is the tokenizer's hash.
+  // `tokenizer_name` is informative; the tokenizer is identified by its hash.
   TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string_view tokenizer_name);
 
   void start_document(std::string_view name);
-  // More of the document that was started last; the counts are those of the source text.
+  // Appends to the current document; the counts are those of the source text.
   void append(std::span<const TokenId> ids, uint64_t bytes = 0, uint64_t words = 0, uint64_t lines = 0);
   void commit();  // without it no file appears
 
-  // What has been written; documents without any token are left out.
+  // Totals so far; documents without tokens are left out.
   uint64_t token_count() const { return header_.token_count; }
   uint64_t document_count() const { return header_.document_count; }
   uint64_t word_count() const { return word_count_; }

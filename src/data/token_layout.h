@@ -1,4 +1,4 @@
-// The byte layout of token files, shared by their reader and their writer; docs/data.md shows it as a table.
+// The byte layout of token files, shared by reader and writer; docs/data.md shows it as a table.
 #pragma once
 
 #include <bit>
@@ -22,7 +22,7 @@ struct TokenFileHeader {
   uint8_t tokenizer_hash[32];
   uint8_t ids_hash[32];        // of the ids as they are stored
   uint8_t documents_hash[32];  // of the document table and the names
-  char tokenizer_kind[16];     // UTF-8, filled up with zeros
+  char tokenizer_kind[16];     // UTF-8, padded with zeros
   char tokenizer_name[48];
   uint8_t header_hash[32];  // of everything above
 };

@@ -29,7 +29,7 @@ bool is_whitespace(char byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// Words and lines are counted where they begin, so that a piece need not know how its document goes on.
+// Counts words and lines where they begin, so that pieces can be counted independently.
 void count_starts(std::string_view text, char before, EncodedPiece& piece) {
   bool was_whitespace = is_whitespace(before), was_newline = before == '\n';
   for (const char byte : text) {
@@ -93,7 +93,7 @@ class Tokenization {
     for (TextBlock block; reader_.next(block);) write(encode_block(tokenizer_, block));
   }
 
-  // This thread reads and writes; each block in flight is encoded by a thread of its own, and written in its turn.
+  // This thread reads and writes. Each block in flight is encoded by its own thread; blocks are written in order.
   void run_threads() {
     std::deque<std::future<EncodedBlock>> in_flight;
     for (TextBlock block; reader_.next(block); block = {}) {

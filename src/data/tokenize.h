@@ -1,4 +1,4 @@
-// From text files to a token file, streamed: memory use does not depend on the size of the corpus.
+// Tokenizes text files into a token file, as a stream with constant memory.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace fwl {
 struct TokenizeOptions {
   CorpusOptions corpus;
   std::string out;
-  std::string tokenizer_name;  // kept in the file, for people
-  bool append_end = false;     // the tokenizer's end token after every document
-  int64_t threads = 1;         // blocks encoded at the same time; the file is the same for any number
+  std::string tokenizer_name;  // stored in the file, informative
+  bool append_end = false;     // add the tokenizer's end token after every document
+  int64_t threads = 1;         // blocks encoded at the same time; does not change the result
 };
 
 struct TokenizeResult {

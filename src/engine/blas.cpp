@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-// Column-major, as BLAS has been since Fortran; exported by the engine's library.
+// Column-major; exported by LibTorch's library.
 extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
                        const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
                        const float* beta, float* c, const int* ldc);

@@ -1,4 +1,4 @@
-// One call of BLAS without a tensor around it, for kernels that multiply small blocks inside their own threads.
+// BLAS products on plain pointers, for kernels that multiply small blocks inside their own threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,8 +7,8 @@
 
 namespace fwl {
 
-// What the calls below need: the numbers of a row lie side by side, and no two rows (the second last dimension)
-// overlap, as those of an expanded tensor do.
+// A tensor as the functions below need it: the numbers of a row are contiguous, and no two rows (the second last
+// dimension) overlap, as those of an expanded tensor do.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 // Row-major: out = a @ b^T.   a: m,k   b: n,k   out: m,n; the strides are those between rows.

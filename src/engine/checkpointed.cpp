@@ -8,7 +8,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Autograd's functions take and return defined tensors only: the holder remembers which places are empty.
+// Autograd functions take and return only defined tensors; this remembers which inputs and outputs are undefined.
 struct FunctionHolder : torch::CustomClassHolder {
   TensorFunction function;
   std::vector<bool> has_input, has_output;

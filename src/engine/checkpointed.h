@@ -1,4 +1,4 @@
-// Trades time for memory in training: runs a function without keeping its graph, and runs it again in the backward.
+// Gradient checkpointing: runs a function without keeping its graph, and runs it again in the backward pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,8 +10,8 @@ namespace fwl {
 
 using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
-// function(inputs), differentiable to the inputs and to the captured tensors (those that the function uses besides
-// its inputs, e.g. parameters). Undefined inputs and outputs are allowed. The function must be deterministic.
+// function(inputs), differentiable with respect to the inputs and to the captured tensors, which the function uses
+// besides its inputs, e.g. parameters. Undefined inputs and outputs are allowed. The function must be deterministic.
 std::vector<at::Tensor> checkpointed(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
                                      const std::vector<at::Tensor>& captured);
 

@@ -1,9 +1,9 @@
-// This machine's yardstick: how fast its best matrix product is.
+// Measures the peak speed of matrix products on this machine.
 #pragma once
 
 namespace fwl {
 
-// The best of a few products of 1024 x 1024 float matrices at the present number of threads; takes about 0.2 s.
+// The best of a few products of 1024 x 1024 float matrices at the current number of threads; takes about 0.2 s.
 double gemm_flops_per_second();
 
 }  // namespace fwl

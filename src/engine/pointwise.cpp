@@ -13,7 +13,7 @@ bool can_use_kernel(const at::Tensor& x, const at::Tensor& other) {
   return !wants_gradient && x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous() && other.is_contiguous();
 }
 
-// Few enough numbers for one thread: starting others would take longer.
+// Runs small inputs on one thread, because starting others would take longer.
 void for_each_row(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& action) {
   at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)), action);
 }
@@ -70,7 +70,7 @@ void rotate_rows(const at::Tensor& x, const at::Tensor& cosine_table, const at::
   });
 }
 
-// The gradient of a turn is the turn back.
+// The gradient of a rotation is the inverse rotation.
 class Rotation : public torch::autograd::Function<Rotation> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& cosines,

@@ -1,4 +1,4 @@
-// Small operations between the products of a transformer: one pass over memory each where no gradients are wanted.
+// Pointwise operations of a transformer, each in one pass over memory if no gradient is needed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +11,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon)
 // silu(gate) * up
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 
-// Which two numbers of a head make a pair that is turned: neighbours (as GGUF files of Llama models have it), or one
-// from each half (as Hugging Face has it).
+// Which two numbers of a head are rotated as a pair: neighbours (GGUF files of Llama models), or one from each half
+// (Hugging Face).
 enum class RotaryPairs { neighbours, halves };
 
 struct RotaryAngles {
@@ -23,7 +23,7 @@ RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& posi
                            const at::TensorOptions& options = at::kFloat);
 RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count);
 
-// x: B,T,heads,d. Where no gradients are wanted and x is contiguous, x itself is turned.
+// x: B,T,heads,d. Rotates x in place if no gradient is needed and x is contiguous.
 at::Tensor rotate_(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs);
 
 }  // namespace fwl

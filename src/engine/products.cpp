@@ -12,7 +12,7 @@ namespace {
 
 thread_local ProductPrecision chosen_precision = ProductPrecision::exact;
 
-// MKL's interface, exported by the engine's library; its headers are not in the wheel.
+// MKL's interface, exported by LibTorch; its headers are not in the wheel.
 constexpr int row_major = 101, no_transpose = 111, transpose = 112;
 using Bf16Gemm = void (*)(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
                           const uint16_t* a, int lda, const uint16_t* b, int ldb, float beta, float* c, int ldc);
@@ -22,7 +22,7 @@ Bf16Gemm mkl_bf16_gemm() {
   return found;
 }
 
-// A matrix as GEMM wants it: rows (or columns, then transposed) are contiguous.
+// A matrix as GEMM needs it: rows are contiguous, or columns, which makes it transposed.
 struct GemmOperand {
   at::Tensor values;
   int order;
@@ -60,7 +60,7 @@ double seconds_per_product(const std::function<void()>& multiply) {
   return best;
 }
 
-// Asks the CPU before it measures: without units for bf16 MKL emulates them, and a noisy moment must not choose that.
+// Checks the CPU before measuring: without bf16 units MKL emulates them, and a noisy measurement must not select that.
 bool measure_bf16_gemm() {
   const auto& cpu = cpu_features();
   if (!mkl_bf16_gemm() || !(cpu.avx512_bf16 || (cpu.amx_bf16 && !cpu.is_amx_broken))) return false;
@@ -94,7 +94,7 @@ void product_into_matrix(at::Tensor& out, const at::Tensor& a, const at::Tensor&
     at::addmm_out(out, out, a, b, keep, scale);
 }
 
-// The same product, with its own backward, because autograd of a plain product would leave the chosen precision.
+// The same product with its own backward pass, because autograd would not use the chosen precision.
 class Bf16Product : public torch::autograd::Function<Bf16Product> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a, const at::Tensor& b) {

@@ -25,14 +25,13 @@ class PrecisionScope {
 };
 ProductPrecision product_precision();  // of this thread; exact outside of all scopes
 
-// Which GEMM `bf16` means here, found once by a short measurement: MKL's bf16 GEMM, or fp32 where the CPU has no bf16
-// units and emulation would be slower.
+// Which GEMM `bf16` uses, determined once by a short measurement: MKL's bf16 GEMM, or fp32 if that is faster.
 bool has_fast_bf16_gemm();
 bool has_bf16_gemm();           // fast or not
 std::string product_backend();  // for `fwl --version` and run records
 
-// out = scale * (a @ b) + keep * out, for matrices or batches of matrices of equal batch size. Not differentiable: this
-// is for the forward and backward sweeps that are written by hand. Transposed views cost nothing.
+// out = scale * (a @ b) + keep * out, for matrices or batches of matrices of equal batch size. Not differentiable: for
+// hand-written forward and backward passes. Transposed views cost nothing.
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep = 0, double scale = 1);
 
 // a @ b, differentiable. a: …,K   b: K,N or, with a: B,T,K, also B,K,N

@@ -1,6 +1,6 @@
-// Softmax over the columns of a block of logits, in place, in as few passes over memory as it can be done.
-// Words are rows and tokens are columns: in that layout the products around it are fastest (the vocabulary is the long
-// side of every one), and the tokens fill the vector lanes.
+// Softmax over the columns of a block of logits, in place, with as few passes over memory as possible.
+// The vocabulary is along rows and tokens along columns: in this layout the surrounding products are fastest, because
+// the vocabulary is their long side, and tokens fill the vector lanes.
 #pragma once
 
 #include <ATen/core/Tensor.h>

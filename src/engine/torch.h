@@ -1,5 +1,5 @@
-// The part of LibTorch that the library needs: tensors, their operations, and gradients. The whole takes twice as long
-// to compile.
+// The part of LibTorch that the library needs: tensors, operations and autograd. Including all of it would double
+// compile times.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -18,7 +18,7 @@
 namespace fwl {
 namespace {
 
-constexpr int64_t last_place = int64_t{1} << 48;  // of a token: no text is as long
+constexpr int64_t last_place = int64_t{1} << 48;  // larger than the position of any token
 
 struct NllFile {
   std::vector<int64_t> targets, ids, documents;
@@ -64,7 +64,7 @@ NllFile load_nll(const std::string& named) {
           data->second};
 }
 
-// Tokens into groups by a whole number, that also orders them.
+// Groups tokens by an integer, which also orders the groups.
 std::vector<GainGroup> group_by(const NllPair& pair, const std::function<int64_t(size_t)>& group_of,
                                 const std::function<std::string(int64_t)>& name_of) {
   struct Sums {
@@ -110,7 +110,7 @@ std::string doubling_name(int64_t group) {
   return low == high ? std::to_string(low) : fmt::format("{}-{}", low, high);
 }
 
-// A token that nothing predicts, the first of a document or window, is not among the targets.
+// The first token of a document or window is not predicted, so it is not a target.
 std::vector<int64_t> stretches_of(const std::vector<int64_t>& targets, const std::vector<int64_t>& documents) {
   std::vector<int64_t> stretches(targets.size(), 0);
   for (size_t index = 1; index < targets.size(); ++index) {

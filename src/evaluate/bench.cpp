@@ -66,7 +66,7 @@ class Bencher {
   const MethodOptions& method() const { return method_; }
 
  private:
-  // The speed does not depend on what the statistics are.
+  // Speed does not depend on the values of the statistics.
   std::vector<at::Tensor> statistics() const {
     std::vector<at::Tensor> squares;
     if (method_.dynamic.is_rms)

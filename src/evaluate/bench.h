@@ -1,4 +1,4 @@
-// How fast a model reads, generates and learns: a few repetitions of each, by method.
+// Measures the speed of scoring, generation and training, by method.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace fwl {
 
 struct BenchOptions {
-  int64_t prompt_tokens = 512;    // pp: scored in one piece; 0: not measured
-  int64_t generated_tokens = 64;  // tg: one after the other; 0: not measured
-  int64_t training_tokens = 0;    // train: one step on so many tokens; 0: not measured
+  int64_t prompt_tokens = 512;    // pp: scored in one pass; 0: not measured
+  int64_t generated_tokens = 64;  // tg: generated one by one; 0: not measured
+  int64_t training_tokens = 0;    // train: tokens of one step; 0: not measured
   int64_t repetitions = 3;
   std::vector<MethodOptions> methods;
 };
@@ -28,7 +28,7 @@ struct BenchResult {
   double deviation() const;
 };
 
-// Reads random tokens; the repetitions of a test take turns over the methods, after one round that is not counted.
+// Reads random tokens. Repetitions alternate between methods, after one warm-up round.
 std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOptions& options,
                                    const ProgressReport& progress);
 

@@ -1,4 +1,4 @@
-// Dynamic evaluation: the whole model is moved by the gradient of every segment that it has just been scored on.
+// Dynamic evaluation: after each scored segment, all weights are updated by the gradient of its loss.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@ namespace fwl {
 
 struct DynamicOptions {
   bool is_rms = false;  // otherwise plain SGD
-  double eta = 1e-4;    // rate
-  double lambda = 0;    // pull back to the start (rms)
+  double eta = 1e-4;    // learning rate
+  double lambda = 0;    // decay towards the initial weights (rms)
   double epsilon = 1e-5;
-  bool reset = false;  // start anew wherever fast weights do, with every window or document
+  bool reset = false;  // reset the weights wherever fast weights are reset: at every window or document
 };
 
-// While it lives, the model's weights want gradients and move; afterwards they are as they were, bit for bit.
+// While this object exists, the model's weights require gradients and change; its destructor restores them exactly.
 class DynamicEvaluation {
  public:
-  // mean_squares: of the gradients over training data, beside the model's parameters; empty for SGD.
+  // mean_squares: of the gradients over training data, one per parameter; empty for SGD.
   DynamicEvaluation(const LanguageModel& model, const DynamicOptions& options, std::vector<at::Tensor> mean_squares);
   ~DynamicEvaluation();
   DynamicEvaluation(const DynamicEvaluation&) = delete;
   DynamicEvaluation& operator=(const DynamicEvaluation&) = delete;
 
-  // Puts the weights back to where they were.
+  // Restores the weights.
   void reset();
 
-  // Moves the weights by the gradient of a segment's mean loss.
+  // Updates the weights by the gradient of a segment's mean loss.
   void learn(const at::Tensor& loss);
 
  private:
@@ -39,7 +39,7 @@ class DynamicEvaluation {
   double mean_root_ = 0;
 };
 
-// The mean of the squared gradients of the segments' losses; `losses` gives one after the other, until it gives none.
+// The mean squared gradient of the segments' losses; `next_loss` returns one per call, undefined at the end.
 std::vector<at::Tensor> mean_squared_gradients(const LanguageModel& model,
                                                const std::function<at::Tensor()>& next_loss);
 

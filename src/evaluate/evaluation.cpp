@@ -16,7 +16,7 @@
 namespace fwl {
 namespace {
 
-// Reads pieces one after the other and gives their losses.
+// Reads pieces in order and returns their losses.
 class PieceReader {
  public:
   PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)

@@ -24,20 +24,20 @@ struct MethodOptions {
 
 const std::vector<std::string>& method_names();
 
-// The model that a method scores with: the same weights, under an adapter that suits it.
+// The model that a method scores with: the same weights, with the memory that the method needs.
 LanguageModel model_for(const LanguageModel& model, const MethodOptions& method);
 
-// `progress` is told the perplexity so far after every piece.
+// Reports the perplexity so far to `progress` after every piece.
 NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const std::vector<Piece>& pieces,
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);
 
-// Static and with fast weights in one reading, so that both can be watched; their time is that of the one reading.
+// Scores static and fast weights in one pass; the time of both is that of the pass.
 using TogetherReport = std::function<void(const std::vector<NllSeries>& so_far)>;  // after every piece
 std::vector<NllSeries> evaluate_together(const LanguageModel& model, const TokenView& tokens,
                                          const std::vector<Piece>& pieces, const TogetherReport& report);
 
-// For dynamic-rms: over the first `segments` pieces of training data.
+// Gradient statistics for dynamic-rms, over the first `segments` pieces of training data.
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,
                                             const std::vector<Piece>& pieces, int64_t segments,
                                             const ProgressReport& progress);

@@ -51,7 +51,7 @@ Summary summarize(const NllSeries& series, const TokenView& tokens) {
   }
   summary.documents = static_cast<int64_t>(means.size());
   summary.macro_perplexity = std::exp(moments(means).mean);
-  // What the text's bytes and words are to the tokens that were scored, they are on average to all tokens.
+  // If not all tokens are scored, bytes and words are counted in proportion to the scored tokens.
   const double share = static_cast<double>(summary.tokens) / static_cast<double>(tokens.size());
   if (bytes > 0) summary.bits_per_byte = all.mean * static_cast<double>(summary.tokens) / (bytes * share) / std::log(2);
   if (words > 0) summary.word_perplexity = std::exp(all.mean * static_cast<double>(summary.tokens) / (words * share));

@@ -29,7 +29,7 @@ std::vector<at::Tensor> kept_statistics(const std::string& path, const std::stri
   if (std::filesystem::exists(path)) {
     try {
       if (auto known = read_statistics(path, key, model); !known.empty()) return known;
-    } catch (const UserError&) {  // damaged: made anew
+    } catch (const UserError&) {  // damaged: computed again
     }
   }
   const auto made = make();

@@ -1,4 +1,4 @@
-// The mean squared gradients of a model's training data, kept on disk: they depend on model and data alone.
+// Caches the mean squared gradients of training data on disk; they depend only on model and data.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +11,8 @@
 
 namespace fwl {
 
-// Those in the file if they were made under the same key, otherwise what `make` gives, which is then kept. A damaged
-// file is made anew.
+// Returns the statistics in the file if it has the same key; otherwise calls `make` and stores its result. A damaged
+// file is replaced.
 std::vector<at::Tensor> kept_statistics(const std::string& path, const std::string& key, const LanguageModel& model,
                                         const std::function<std::vector<at::Tensor>()>& make);
 

@@ -1,4 +1,4 @@
-// Reads single members of archives (zip, tar, compressed or not) that nobody vouches for, as a stream.
+// Streams single members of untrusted archives (zip, tar, compressed or not).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace fwl {
 
 using ByteSink = std::function<void(std::span<const char>)>;
 
-// Hands the content of `member` to `sink`. Paths in the archive are only compared, never used; a member larger than
-// `largest_bytes`, a missing one, or one that is no plain file is a UserError.
+// Passes the content of `member` to `sink`. Paths in the archive are compared, never used as paths. Throws a UserError
+// if the member is missing, larger than `largest_bytes` or not a regular file.
 void read_archive_member(const std::string& archive_path, const std::string& member, int64_t largest_bytes,
                          const ByteSink& sink);
 

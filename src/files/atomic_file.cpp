@@ -30,7 +30,7 @@ void sync_folder_of(const std::string& path) {
   auto folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
   const int handle = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) return;  // the rename has happened; a folder that cannot be opened cannot be synced
+  if (handle < 0) return;  // the rename is done; a folder that cannot be opened cannot be synced
   fsync(handle);
   close(handle);
 }

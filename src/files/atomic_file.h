@@ -1,4 +1,4 @@
-// A file that appears under its name complete, or not at all: written beside it, flushed to disk, then renamed.
+// Writes a file atomically: to a temporary file beside it, which is flushed to disk and then renamed.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace fwl {
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
-  ~AtomicFile();  // without commit(): the partial file is removed and an older file of that name stays as it was
+  ~AtomicFile();  // without commit(): removes the temporary file and leaves an existing file unchanged
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* bytes, size_t count);  // buffered; throws UserError, e.g. when the disk is full
   void write(std::string_view text) { write(text.data(), text.size()); }
-  void write_at(uint64_t offset, const void* bytes, size_t count);  // inside what has been written; for headers
+  void write_at(uint64_t offset, const void* bytes, size_t count);  // overwrites bytes written before, e.g. a header
   uint64_t size() const { return size_; }
 
   void commit();  // fsync, rename, fsync of the folder

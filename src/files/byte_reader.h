@@ -1,4 +1,4 @@
-// Reads little-endian values from bytes that nobody vouches for: every read is checked against what is left.
+// Reads little-endian values from untrusted bytes: every read is checked against the remaining length.
 #pragma once
 
 #include <bit>
@@ -30,7 +30,7 @@ class ByteReader {
   std::span<const std::byte> read_bytes(uint64_t count, std::string_view what);
   std::string_view read_text(uint64_t count, std::string_view what);
 
-  // For counts found in a file, before memory is set aside for them: `count` items need at least `item_bytes` each.
+  // Checks a count found in a file before memory is allocated: `count` items need at least `item_bytes` each.
   void expect_room(uint64_t count, uint64_t item_bytes, std::string_view what) const;
 
   const std::string& where() const { return where_; }

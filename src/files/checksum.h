@@ -19,7 +19,7 @@ class Checksum {
   Checksum& operator=(const Checksum&) = delete;
 
   void update(const void* bytes, size_t count);
-  std::string finish();  // in the same form; the object may not be used afterwards
+  std::string finish();  // in the same form; the object must not be used afterwards
 
  private:
   struct Context;

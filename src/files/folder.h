@@ -1,11 +1,11 @@
-// Folders for what a command writes.
+// Creates output folders.
 #pragma once
 
 #include <string>
 
 namespace fwl {
 
-// Makes it and what lies above it; throws UserError, e.g. where a file has that name.
+// Creates the folder and its parents; throws a UserError, e.g. if a file has that name.
 void make_folder(const std::string& path);
 
 }  // namespace fwl

@@ -17,7 +17,7 @@ constexpr std::string_view magic = "GGUF";
 constexpr uint32_t most_dimensions = 4;
 constexpr int64_t default_alignment = 32;
 constexpr int64_t largest_alignment = 1 << 20;
-constexpr uint64_t smallest_entry = 8 + 4 + 1;       // of metadata: length of key, kind, one byte of value
+constexpr uint64_t smallest_entry = 8 + 4 + 1;       // a metadata entry: length of the key, kind, one byte of value
 constexpr uint64_t smallest_tensor = 8 + 4 + 4 + 8;  // length of name, dimensions, type, offset
 constexpr std::string_view damaged = "the file is cut short or damaged";
 
@@ -32,7 +32,7 @@ std::string_view read_name(ByteReader& reader, std::string_view what) {
   return reader.read_text(length, what);
 }
 
-// Reads the shape and sets the number of values; the product may not overflow, whatever the file says.
+// Reads the shape and sets the number of values; rejects shapes whose product overflows.
 void read_shape(ByteReader& reader, GgufTensor& tensor, const std::string& where) {
   const auto dimensions = reader.read<uint32_t>("the number of dimensions");
   if (dimensions > most_dimensions)

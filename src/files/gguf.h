@@ -1,4 +1,4 @@
-// GGUF files (versions 2 and 3): metadata and tensors, mapped into memory and checked before anything is used.
+// Reads GGUF files (versions 2 and 3): metadata and tensors, mapped into memory and checked before use.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace fwl {
 struct GgufTensor {
   std::string_view name;
   GgufType type = GgufType::F32;
-  std::vector<int64_t> shape;  // outermost first, as in torch; the file has it the other way round
+  std::vector<int64_t> shape;  // outermost first, as in torch; the file stores the reverse
   int64_t values = 0;          // product of the shape
   std::span<const std::byte> bytes;
 };
@@ -28,7 +28,7 @@ struct GgufTensor {
 class GgufFile {
  public:
   explicit GgufFile(const std::string& path);
-  // Bytes that are in memory already and outlive this object; `where` names them in errors.
+  // Bytes in memory, which must outlive this object; `where` names them in errors.
   GgufFile(std::string where, std::span<const std::byte> bytes);
 
   const std::string& where() const { return where_; }
@@ -37,8 +37,8 @@ class GgufFile {
   const std::vector<std::pair<std::string_view, GgufValue>>& metadata() const { return metadata_; }  // in file order
   const GgufValue* find(std::string_view key) const;                                                 // null: absent
 
-  // For the types of gguf_cast. A missing key is an error, nothing or the other value; a value of another kind is
-  // always an error.
+  // For the types of gguf_cast. If the key is missing, these throw, return nothing, or return `other`. A value of
+  // another kind always throws.
   template <class T>
   T get(std::string_view key) const;
   template <class T>

@@ -1,4 +1,4 @@
-// How GGUF files store tensors: each type packs a block of values into a number of bytes.
+// The tensor types of GGUF files: each stores a block of values in a fixed number of bytes.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ struct GgufTypeInfo {
   int64_t block_bytes;
 };
 
-const GgufTypeInfo* find_gguf_type(uint32_t number);        // null: not known
-const GgufTypeInfo* find_gguf_type(std::string_view name);  // null: not known
+const GgufTypeInfo* find_gguf_type(uint32_t number);        // null: unknown
+const GgufTypeInfo* find_gguf_type(std::string_view name);  // null: unknown
 const GgufTypeInfo& info(GgufType type);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Metadata values of a GGUF file: numbers, truth values, texts and (nested) arrays, viewed in place without copies.
+// Metadata values of a GGUF file: numbers, booleans, strings and (nested) arrays, viewed in place without copies.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ enum class GgufKind : uint32_t {
 };
 
 std::string_view to_string(GgufKind kind);  // "uint8", …, "text", "array"
-size_t fixed_bytes(GgufKind kind);          // bytes of one value; 0 for texts and arrays
+size_t fixed_bytes(GgufKind kind);          // bytes of one value; 0 for strings and arrays
 
 struct GgufArray {
   GgufKind kind = GgufKind::uint8;      // of the elements
   uint64_t count = 0;                   // of the elements
-  std::span<const std::byte> bytes;     // the elements where they have a fixed size; not aligned
-  std::vector<std::string_view> texts;  // the elements of an array of texts
+  std::span<const std::byte> bytes;     // the elements if they have a fixed size; not aligned
+  std::vector<std::string_view> texts;  // the elements of an array of strings
   std::vector<GgufArray> arrays;        // the elements of an array of arrays
 };
 
@@ -52,7 +52,7 @@ GgufValue element(const GgufArray& array, uint64_t index);
 GgufValue read_gguf_value(ByteReader& reader, GgufKind kind);
 GgufKind read_gguf_kind(ByteReader& reader);
 
-// The value as a C++ type, or nothing where it does not fit. T is one of bool, int64_t (any whole number in range),
+// The value as a C++ type, or nothing if it does not fit. T is one of bool, int64_t (any whole number in range),
 // double (any number), std::string_view, or a std::vector of one of int64_t, double, std::string_view.
 template <class T>
 std::optional<T> gguf_cast(const GgufValue& value);

@@ -1,4 +1,4 @@
-// A file that grows at its end over many runs: what has been synced stays, what came after it is written again.
+// A file that grows over several runs: synced bytes stay, later bytes are cut off and written again.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace fwl {
 
 class GrowingFile {
  public:
-  // Opens or creates it, and cuts off everything after the first `size` bytes; throws UserError where there are fewer.
+  // Opens or creates it and truncates it to `size` bytes; throws a UserError if it is shorter.
   GrowingFile(const std::string& path, uint64_t size);
   ~GrowingFile();
   GrowingFile(const GrowingFile&) = delete;

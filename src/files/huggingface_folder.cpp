@@ -33,7 +33,7 @@ nlohmann::json load_object(const std::string& path) {
   return json;
 }
 
-// Folders, ways out of the folder and hidden files are not names of shards.
+// A plain file name: no folders, no way out of the folder, no hidden files.
 bool is_plain_name(const std::string& name) {
   return name.ends_with(shard_ending) && name.front() != '.' &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;

@@ -1,4 +1,4 @@
-// A model folder as Hugging Face publishes it: config.json and one safetensors file or several shards with an index.
+// Reads a Hugging Face model folder: config.json with one safetensors file, or several shards and their index.
 #pragma once
 
 #include <map>

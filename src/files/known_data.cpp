@@ -9,8 +9,8 @@
 namespace fwl {
 namespace {
 
-// The checksums of smollm2, enwik8 and the valid and test files were computed from the files themselves (that of enwik8
-// belongs to its published MD5, a1fa5ffddb56f4953e226637dabbb36a). Those of the WikiText archives, and the SHA-1 of the
+// The checksums of smollm2, enwik8 and the valid and test files were computed from the files (enwik8 also has its
+// published MD5, a1fa5ffddb56f4953e226637dabbb36a). Those of the WikiText archives, and the SHA-1 of the
 // train files, are as published by several loaders of these corpora.
 std::vector<KnownData> make_table() {
   return {

@@ -1,4 +1,4 @@
-// The models and corpora that `fwl get` knows: where they come from, how large they are, their checksums and licences.
+// The models and corpora that `fwl get` knows: their sources, sizes, checksums and licences.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace fwl {
 
 struct KnownFile {
-  std::string name;      // under the data folder's folder for this data
-  std::string member;    // in the archive; where it ends in .gz and the name does not, it is unpacked once more
+  std::string name;      // in the dataset's folder
+  std::string member;    // in the archive; if it ends in .gz and the name does not, it is decompressed too
   int64_t bytes = 0;     // 0: not confirmed
   std::string checksum;  // "sha256:…"
 };
@@ -30,6 +30,6 @@ struct KnownData {
 };
 
 const std::vector<KnownData>& known_data();
-const KnownData& known_data(std::string_view name);  // throws UserError with the near name
+const KnownData& known_data(std::string_view name);  // throws a UserError that suggests the nearest name
 
 }  // namespace fwl

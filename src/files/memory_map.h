@@ -1,4 +1,4 @@
-// A whole file as read-only memory, paged in by the operating system.
+// Maps a whole file into read-only memory.
 #pragma once
 
 #include <cstddef>

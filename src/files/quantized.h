@@ -1,5 +1,4 @@
-// Quantised tensor types of GGUF files, dequantised to float32 exactly as the reference does: same operations, same
-// order.
+// Dequantises the tensor types of GGUF files to float32, with the same operations in the same order as the reference.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +12,10 @@ namespace fwl {
 
 bool can_dequantize(GgufType type);  // F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K
 
-// Fills `values` (whole blocks) from the start of `bytes`. Throws UserError for other types and for too few bytes.
+// Fills `values` (whole blocks) from the start of `bytes`. Throws a UserError for other types and for too few bytes.
 void dequantize(GgufType type, std::span<const std::byte> bytes, std::span<float> values);
 
-// Rows are the last dimension; a range of them at a time needs no second full copy of the tensor.
+// A range of rows (the last dimension), so that no full copy of the tensor is needed.
 void dequantize_rows(const GgufTensor& tensor, int64_t first_row, std::span<float> values);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// The K types: blocks of 256 values in groups of 16 or 32 that have small integer scales of their own.
+// The K types: blocks of 256 values in groups of 16 or 32, each with a small integer scale.
 #include "files/quantized_blocks.h"
 
 namespace fwl {
@@ -63,7 +63,7 @@ void dequantize_q2_k(const uint8_t* bytes, int64_t blocks, float* values) {
   }
 }
 
-// 32 bytes of third bits (set: nothing is subtracted), 64 bytes of 2-bit values, 12 bytes of 6-bit scales, scale.
+// 32 bytes of third bits (if set, nothing is subtracted), 64 bytes of 2-bit values, 12 bytes of 6-bit scales, scale.
 void dequantize_q3_k(const uint8_t* bytes, int64_t blocks, float* values) {
   for (int64_t b = 0; b < blocks; ++b, bytes += 110, values += block) {
     const float scale = load_half(bytes + 108);

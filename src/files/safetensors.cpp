@@ -56,7 +56,7 @@ void SafetensorsFile::read(std::span<const std::byte> bytes) {
   auto header = parse_safetensors_header(where_, json);
   metadata_ = std::move(header.metadata);
 
-  // Sorted by offset, each tensor must begin where the last one ended: neither holes nor overlaps, all in range.
+  // Sorted by offset, each tensor must begin where the last one ended: no holes, no overlap, all in range.
   const auto data = bytes.subspan(reader.position());
   std::ranges::sort(header.tensors, {}, [](const SafetensorsEntry& each) { return std::pair(each.begin, each.end); });
   uint64_t position = 0;

@@ -1,4 +1,4 @@
-// safetensors files: named tensors, mapped into memory and checked before anything is used; written atomically.
+// Reads safetensors files, mapped into memory and checked before use, and writes them atomically.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ using TextMap = std::map<std::string, std::string>;
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
-  // Bytes that are in memory already and outlive this object; `where` names them in errors.
+  // Bytes in memory, which must outlive this object; `where` names them in errors.
   SafetensorsFile(std::string where, std::span<const std::byte> bytes);
 
   const std::string& where() const { return where_; }
@@ -46,7 +46,7 @@ class SafetensorsFile {
   std::unordered_map<std::string_view, size_t> index_;  // the names are those in tensors_
 };
 
-// The same tensors in any order give the same file: widest elements first, then by name.
+// The file does not depend on the order of `tensors`: widest elements first, then by name.
 void write_safetensors(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata = {});
 
 bool looks_like_safetensors(std::span<const std::byte> bytes);

@@ -45,14 +45,14 @@ void SpillFile::flush() {
   buffer_.clear();
 }
 
-void SpillFile::replay(const std::function<void(std::span<const char>)>& take) {
+void SpillFile::replay(const std::function<void(std::span<const char>)>& sink) {
   flush();
   std::vector<char> block(buffer_bytes);
   for (uint64_t done = 0; done < size_;) {
     const auto count = pread(file_, block.data(), block.size(), static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) fail_with_errno(folder_, "read back a temporary file in this folder");
-    take({block.data(), static_cast<size_t>(count)});
+    sink({block.data(), static_cast<size_t>(count)});
     done += static_cast<uint64_t>(count);
   }
 }

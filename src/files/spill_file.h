@@ -1,4 +1,4 @@
-// Bytes that are needed later and are too many for memory: a nameless file on disk that vanishes with the process.
+// Buffers bytes in an unnamed temporary file, which vanishes with the process.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace fwl {
 
 class SpillFile {
  public:
-  // On the disk that holds `folder`. The file has no name there, so nothing is left behind even after a crash.
+  // On the disk of `folder`. The file has no name, so nothing is left behind even after a crash.
   explicit SpillFile(const std::string& folder);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
@@ -21,8 +21,8 @@ class SpillFile {
   void write(const void* bytes, size_t count);
   uint64_t size() const { return size_; }
 
-  // Gives back everything written, in order, in blocks.
-  void replay(const std::function<void(std::span<const char>)>& take);
+  // Passes everything written to `sink`, in order, in blocks.
+  void replay(const std::function<void(std::span<const char>)>& sink);
 
  private:
   void flush();

@@ -39,7 +39,7 @@ at::Tensor rows_of(const at::Tensor& values, const at::Tensor& rows) {
   return rows.defined() && values.defined() ? values.index_select(0, rows) : values;
 }
 
-// total + part, where part belongs to some rows only (all of them while total is undefined).
+// Adds `part` to the given rows of `total`; undefined rows mean all of them, and then there is no total yet.
 at::Tensor add_rows(const at::Tensor& total, const at::Tensor& rows, const at::Tensor& part) {
   return rows.defined() ? total.index_add(0, rows, part) : part;
 }
@@ -85,7 +85,7 @@ std::vector<at::Tensor> AdaptiveSoftmaxHead::parameters() const {
   return all;
 }
 
-// Every token meets the head cluster; a tail cluster is met by its own tokens only.
+// Every token passes through the head cluster; a tail cluster sees only its own tokens.
 double AdaptiveSoftmaxHead::products_per_token() const {
   const auto numbers = [](const at::Tensor& tensor) {
     return tensor.defined() ? static_cast<double>(tensor.numel()) : 0.0;

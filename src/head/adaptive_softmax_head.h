@@ -1,5 +1,4 @@
-// The adaptive softmax: frequent words in the head cluster, rarer ones in narrower tail clusters (Transformer-XL's
-// form).
+// The adaptive softmax of Transformer-XL: frequent tokens in the head cluster, rarer ones in narrower tail clusters.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -41,13 +40,13 @@ class AdaptiveSoftmaxHead : public Head {
   SoftmaxCluster joined_head() const;
   at::Tensor head_targets(const at::Tensor& targets) const;
   SoftmaxCluster join_head() const;
-  std::vector<int64_t> head_versions() const;  // change whenever the head cluster's numbers do
+  std::vector<int64_t> head_versions() const;  // change whenever the head cluster's tensors do
 
   std::vector<SoftmaxCluster> clusters_;
   at::Tensor cluster_weight_, cluster_bias_;
   std::vector<int64_t> first_word_;  // of each cluster, and V at the end
   HeadOptions options_;
-  // Without gradients the joined head is kept until a number of it changes: joining copies the whole matrix.
+  // Without gradients the joined head is cached until its tensors change, because joining copies the whole matrix.
   mutable std::mutex joined_lock_;
   mutable SoftmaxCluster joined_;
   mutable std::vector<int64_t> joined_versions_;

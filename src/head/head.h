@@ -1,4 +1,4 @@
-// An output head: hidden states to losses, to the losses' gradients, and to logits, without ever holding T x V numbers.
+// The output head: hidden states to losses, their gradients, and logits, without a T x V tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,25 +10,25 @@
 
 namespace fwl {
 
-// How the head's sweeps over tokens and vocabulary are cut, and what they may leave out.
+// How the head divides its passes over tokens and vocabulary, and what they may skip.
 struct HeadOptions {
   // Memory for one block of logits; the number of tokens in a block follows from it.
   int64_t block_bytes = 40 << 20;
-  // Blocks of 256 neighbouring words in which no token of the block of tokens gives any word this probability are left
-  // out of every product that multiplies by probabilities. 0: nothing is left out. 2^-12 is the resolution of bf16.
+  // Products with probabilities skip blocks of 256 vocabulary entries in which every probability of the block of tokens
+  // is below this threshold. 0: exact. 2^-12 is the resolution of bf16.
   double skip_probability_below = 0;
 };
 
 struct LossAndGradient {
   at::Tensor loss;      // N: -log p(target)
-  at::Tensor gradient;  // N,D: of each loss to its own hidden state
+  at::Tensor gradient;  // N,D: of each loss with respect to its own hidden state
 };
 
 // One cluster of the vocabulary: logits = (hidden @ projection) @ weight^T + bias. The full softmax has one cluster.
 struct SoftmaxCluster {
   at::Tensor weight;      // tokens, d
   at::Tensor bias;        // tokens, or undefined
-  at::Tensor projection;  // D, d; undefined where d = D and nothing is projected
+  at::Tensor projection;  // D, d; undefined if nothing is projected (d = D)
 };
 
 class Head {
@@ -40,9 +40,9 @@ class Head {
   virtual std::vector<at::Tensor> parameters() const = 0;
   virtual double products_per_token() const = 0;  // multiplications by weights for one token's loss, on average
 
-  // hidden: N,D   targets: N -> N. `expected_upstream` (N, or undefined for ones) is what the losses' gradients will be
-  // proportional to: the parameters' gradients are then formed in the forward sweep. Any other upstream is right too,
-  // and costs one more sweep.
+  // hidden: N,D   targets: N -> N. If the upstream gradient is proportional to `expected_upstream` (N, or undefined for
+  // ones), the parameters' gradients come from the forward pass. Any other upstream is correct too, and costs one more
+  // pass.
   virtual at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
                           const at::Tensor& expected_upstream) const = 0;
 

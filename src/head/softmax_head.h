@@ -1,4 +1,4 @@
-// The full softmax: one weight row and optional bias per word, its own or tied to the input embedding.
+// The full softmax: one weight row and optional bias per token of the vocabulary, optionally tied to the embedding.
 #pragma once
 
 #include <mutex>
@@ -25,7 +25,7 @@ class SoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
-  // Logits of a few tokens come from a quantised weight as it is; losses need it dense, and dequantise it once.
+  // Logits of a few tokens use the quantised weight directly; losses need it dense and dequantise it once.
   const at::Tensor& weight() const;
   void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;
   std::vector<int64_t> bias_sizes() const override { return {weight_.rows()}; }

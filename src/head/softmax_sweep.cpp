@@ -22,15 +22,15 @@ struct Range {
   int64_t start, count;
 };
 
-// The words to whom some probability is given that is worth multiplying by, as few ranges as possible.
-std::vector<Range> worthwhile_words(const at::Tensor& probabilities, double skip_below) {
+// Vocabulary ranges that hold any probability above the threshold, merged into as few ranges as possible.
+std::vector<Range> significant_ranges(const at::Tensor& probabilities, double skip_below) {
   const int64_t words = probabilities.size(0);
   constexpr int64_t width = 256;
   if (skip_below <= 0 || words <= width) return {{0, words}};
   const int64_t whole = words / width;
   const auto maxima = probabilities.narrow(0, 0, whole * width).view({whole, -1}).amax(1).cpu();
-  const auto is_worthwhile = at::ge(maxima, skip_below).contiguous();
-  const bool* flags = is_worthwhile.const_data_ptr<bool>();
+  const auto is_significant = at::ge(maxima, skip_below).contiguous();
+  const bool* flags = is_significant.const_data_ptr<bool>();
   std::vector<Range> ranges;
   const auto append = [&](int64_t start, int64_t count) {
     if (!ranges.empty() && ranges.back().start + ranges.back().count == start)
@@ -44,8 +44,8 @@ std::vector<Range> worthwhile_words(const at::Tensor& probabilities, double skip
   return ranges;
 }
 
-// One pass over the tokens in blocks, with the block of logits as its only large buffer. In the block, words are rows
-// and tokens are columns.
+// One pass over the tokens in blocks, with the block of logits as its only large buffer. In a block, the vocabulary is
+// along rows and tokens along columns.
 class Sweep {
  public:
   Sweep(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& targets,
@@ -72,12 +72,12 @@ class Sweep {
         if (bias_.defined()) loss -= bias_.index_select(0, target);
         losses->narrow(0, start, count).copy_(loss);
       }
-      words_ = worthwhile_words(logits, options_.skip_probability_below);
+      words_ = significant_ranges(logits, options_.skip_probability_below);
       action(start, count, logits);
     }
   }
 
-  // The words worth it, cut so that a block's stretch stays in the cache.
+  // The significant ranges, divided so that a block's part stays in the CPU cache.
   std::vector<Range> narrow_stretches() const {
     constexpr int64_t widest = 4096;
     std::vector<Range> stretches;
@@ -87,7 +87,7 @@ class Sweep {
     return stretches;
   }
 
-  // out = factors^T @ weight, over the words worth it.   factors: V,count
+  // out = factors^T @ weight, over the significant ranges.   factors: V,count
   void multiply_by_weight(at::Tensor out, const at::Tensor& factors) const {
     double keep = 0;
     for (const auto& [start, count] : words_) {
@@ -97,7 +97,7 @@ class Sweep {
     if (words_.empty()) out.zero_();
   }
 
-  // grad_weight += factors @ rows, over the words worth it.   rows: count,D
+  // grad_weight += factors @ rows, over the significant ranges.   rows: count,D
   void add_outer_products(at::Tensor& grad_weight, const at::Tensor& factors, const at::Tensor& rows) const {
     for (const auto& [start, count] : words_) {
       auto slice = grad_weight.narrow(0, start, count);
@@ -113,7 +113,7 @@ class Sweep {
   std::vector<Range> words_;
 };
 
-// The gradients of weight and bias for losses with the given upstream (N), gathered block by block.
+// Accumulates the gradients of weight and bias for losses with the given upstream (N), block by block.
 struct ParameterGradients {
   at::Tensor weight, bias;
 
@@ -146,8 +146,8 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
       sweep.run(&losses, [](int64_t, int64_t, const at::Tensor&) {});
       return losses;
     }
-    // The probabilities are at hand now, so the gradients are formed now: of the hidden states for an upstream of one,
-    // of the parameters for the upstream that is expected.
+    // The probabilities are available now, so compute the gradients now: of the hidden states for an upstream of one,
+    // of the parameters for the expected upstream.
     auto grad_hidden = at::empty(hidden.sizes(), hidden.options());
     const bool wants_bias = bias.defined() && bias.requires_grad();
     ParameterGradients gradients(weight.requires_grad(), wants_bias, weight);
@@ -174,7 +174,7 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
     const auto grad_hidden = saved[5] * upstream.unsqueeze(1);
     const bool wants_bias = bias.defined() && bias.requires_grad();
     if (!weight.requires_grad() && !wants_bias) return {grad_hidden, {}, {}, {}, {}, {}, {}};
-    // The gradients of the forward sweep are handed over, not copied; a second backward finds none and sweeps again.
+    // The gradients of the forward pass are moved, not copied; a second backward pass computes them again.
     const auto factor = common_factor(upstream, expected);
     const bool has_formed = context->saved_data.count("weight") > 0;
     if (factor.defined() && has_formed) {
@@ -197,7 +197,7 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
   }
 
  private:
-  // c with upstream == c * expected, or undefined where there is none.
+  // c with upstream == c * expected, or undefined if there is none.
   static at::Tensor common_factor(const at::Tensor& upstream, const at::Tensor& expected) {
     const auto norm = expected.dot(expected);
     if (upstream.numel() == 0 || norm.item<double>() == 0) return {};
@@ -230,7 +230,7 @@ class SoftmaxLossAndGradient : public torch::autograd::Function<SoftmaxLossAndGr
 
   // For upstream l on the losses and u on the gradients:
   //   q = u E^T   w = p (q - <p,q> + l) - l e   hidden += w E   E += w^T hidden + (p - e)^T u   bias += sum w
-  // <p,q> = u . (p E) is known from the forward, so that q goes through the vocabulary in narrow stretches.
+  // <p,q> = u . (p E) is known from the forward pass, so q can be computed in narrow parts of the vocabulary.
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
     const auto saved = context->get_saved_variables();
     const auto &hidden = saved[0], &weight = saved[1], &bias = saved[2], &targets = saved[3];

@@ -1,4 +1,4 @@
-// The full softmax over a weight matrix as differentiable sweeps in blocks: what both heads are made of.
+// The full softmax over a weight matrix as differentiable passes in blocks, used by both heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@ at::Tensor softmax_loss(const at::Tensor& hidden, const at::Tensor& weight, cons
 LossAndGradient softmax_loss_and_gradient(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
                                           const at::Tensor& targets, const HeadOptions& options);
 
-// How many tokens go through the vocabulary together.
+// How many tokens a block holds.
 int64_t tokens_per_block(int64_t vocabulary_size, const at::Tensor& like, const HeadOptions& options);
 
 }  // namespace fwl

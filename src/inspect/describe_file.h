@@ -1,4 +1,4 @@
-// What is in any file or folder that this project reads, as JSON; recognised by content.
+// Describes any file or folder that this project reads, as JSON; formats are recognised by content.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace fwl {
 
 constexpr size_t every_element = static_cast<size_t>(-1);
 
-// "path", "file_bytes" and "format" always; the rest depends on the format. Throws UserError for anything else.
+// Always has "path", "file_bytes" and "format"; the rest depends on the format. Throws a UserError for other formats.
 nlohmann::json describe_file(const std::string& path, size_t longest_array = 8);
 
 }  // namespace fwl

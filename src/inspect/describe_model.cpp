@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// The shortest number that is this float: 1e-05 rather than 9.999999747378752e-06.
+// The shortest decimal that rounds to this float: 1e-05 rather than 9.999999747378752e-06.
 double shortest(float number) {
   return std::isfinite(number) ? std::strtod(fmt::format("{}", number).c_str(), nullptr) : number;
 }
@@ -58,7 +58,7 @@ json tensor_json(const TensorView& tensor) {
   return tensor_json(tensor.name, to_string(tensor.dtype), tensor.shape, values, tensor.bytes.size());
 }
 
-// Adds the sums over "tensors", in all and by type.
+// Adds totals over "tensors", overall and by type.
 void add_totals(json& description) {
   std::map<std::string, std::array<int64_t, 3>> types;
   std::array<int64_t, 3> sums = {};

@@ -1,4 +1,4 @@
-// What is in a model file, as JSON: for `fwl inspect`, for its --json, and for Python.
+// Describes model files as JSON, for `fwl inspect` and for Python.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace fwl {
 
-// Each gives "format", "metadata", "tensors" (name, type, shape, values, bytes) and "totals". Arrays of metadata that
-// are longer than `longest_array` become {"kind", "count", "first"}.
+// Returns "format", "metadata", "tensors" (name, type, shape, values, bytes) and "totals". Metadata arrays longer than
+// `longest_array` become {"kind", "count", "first"}.
 nlohmann::json describe(const GgufFile& file, size_t longest_array);
 nlohmann::json describe(const SafetensorsFile& file);
 nlohmann::json describe(const HuggingFaceFolder& folder);

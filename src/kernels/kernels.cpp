@@ -15,11 +15,11 @@
 namespace fwl {
 namespace {
 
-// Independent sums or maxima, so that the compiler may keep them in vector registers.
+// The number of independent sums or maxima, so that the compiler can keep them in vector registers.
 constexpr int vector_lanes = 16;
 
-// exp(x) for x <= 0 to about 2 units in the last place: 2^n * polynomial(r), with x = n ln 2 + r. Below -87 it stays at
-// e^-87, 1e-38: without a second comparison the compiler vectorises it.
+// exp(x) for x <= 0 to about 2 units in the last place: 2^n * polynomial(r), with x = n ln 2 + r. Below -87 the
+// result stays e^-87 (1e-38), because a second comparison would prevent vectorisation.
 inline float exp_of_non_positive(float x) {
   constexpr float log2_of_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float round_to_integer = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
@@ -58,7 +58,7 @@ FWL_FOR_EACH_CPU float add_and_find_maximum(float* __restrict__ row, const float
   return result;
 }
 
-// Two loops, each simple enough for the compiler to vectorise; the row is still in the cache for the second.
+// Two loops that the compiler can vectorise; the row is still cached for the second.
 FWL_FOR_EACH_CPU float exponentiate_and_sum(float* row, float maximum, int64_t count) {
   for (int64_t column = 0; column < count; ++column) row[column] = exp_of_non_positive(row[column] - maximum);
   float sums[vector_lanes] = {};
@@ -71,7 +71,7 @@ FWL_FOR_EACH_CPU float exponentiate_and_sum(float* row, float maximum, int64_t c
   return total;
 }
 
-// The kernels below work on a tile: some rows of a range of columns.
+// The kernels below work on tiles: some rows of a range of columns.
 FWL_FOR_EACH_CPU void raise_maxima(const float* __restrict__ tile, int64_t rows, int64_t stride,
                                    const float* __restrict__ bias, float* __restrict__ maxima, int64_t columns) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -118,10 +118,10 @@ FWL_FOR_EACH_CPU void attention_gradient_row(float* p, float* s, float factor, f
   }
 }
 
-// One range of columns from top to bottom: every tile's exponentials are relative to the greatest logit seen so far,
-// which is remembered per tile, and put right in a second pass.
+// Processes a range of columns from top to bottom. Each tile's exponentials are relative to the maximum so far, which
+// is stored per tile; a second pass corrects them.
 void softmax_of_columns(float* data, int64_t rows, int64_t stride, const float* bias, float* log_sum, int64_t columns) {
-  constexpr int64_t tile_rows = 256;  // of single-precision sums; the tiles' sums are added up in double
+  constexpr int64_t tile_rows = 256;  // summed in single precision; the sums of tiles are added in double
   const auto width = static_cast<size_t>(columns);
   std::vector<float> maxima(width, -INFINITY), tile_maxima, sums(width);
   std::vector<double> totals(width, 0.0);

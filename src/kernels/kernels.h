@@ -1,5 +1,5 @@
-// The hand-written inner loops: plain loops over plain numbers, compiled for each instruction set and chosen when the
-// program starts. Torch-free; what surrounds them cuts the work for the threads.
+// Hand-written inner loops over plain arrays, compiled for each instruction set and selected when the program starts.
+// Single-threaded: callers divide the work among threads. No torch.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,13 @@ namespace fwl {
 
 float dot(const float* a, const float* b, int64_t count);
 
-// Exponentials of scale * (row + extra) relative to the row's greatest value, in place; extra may be null.
-// Returns one over their sum.
+// Softmax of scale * (row + extra) without the division, in place; extra may be null. Returns one over the sum.
 float attention_weights(float* row, const float* extra, float scale, int64_t count);
 
-// p *= factor, and then s = p * (s - mean) * scale: the gradient of a row of scores.
+// p *= factor, then s = p * (s - mean) * scale: the gradient of a row of scores.
 void attention_gradient_row(float* p, float* s, float factor, float mean, float scale, int64_t count);
 
-// Softmax of data + bias (one per row, or null) down each of `columns` columns, in place, with each one's log-sum-exp.
+// Softmax of data + bias over each of `columns` columns, in place, with its log-sum-exp. bias: one per row, or null
 void softmax_of_columns(float* data, int64_t rows, int64_t stride, const float* bias, float* log_sum, int64_t columns);
 
 // q = p * (q + shift)
@@ -24,7 +23,7 @@ void multiply_shifted_row(const float* p, float* q, const float* shift, int64_t 
 void rms_norm_row(const float* x, const float* gain, float epsilon, int64_t count, float* out);
 void swiglu_row(const float* gate, const float* up, int64_t count, float* out);
 
-// Turns pairs of numbers, one from each half or neighbours.
+// Rotates pairs of numbers: one from each half, or neighbours.
 void rotate_halves(float* x, const float* cosines, const float* sines, int64_t half);
 void rotate_neighbours(float* x, const float* cosines, const float* sines, int64_t half);
 

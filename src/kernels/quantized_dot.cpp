@@ -101,7 +101,7 @@ bool has_avx2() {
   return has;
 }
 
-// False where there is no kernel for the type.
+// False if there is no kernel for the type.
 bool direct_dot(GgufType type, const uint8_t* row, int64_t columns, const float* x, const float* block_sums,
                 float& result) {
   if (!has_avx2()) return false;

@@ -1,5 +1,4 @@
-// The layer's nonlinear steps and the inner gradient behind them, with backwards that keep and allocate as little as
-// they can.
+// The layer's nonlinear steps and their inner gradients, with backward passes that keep and allocate little memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,4 @@
-// The smallest fast weight: only the output bias follows the gradients, logits' = logits - step * sum_{i<t} (p_i -
-// onehot_i).
+// The smallest fast weight: only the output bias is updated, logits' = logits - step * sum_{i<t} (p_i - onehot_i).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Tokens of weight 0 taken out of a batch before a memory reads it, so that padding never touches a state.
+// Removes tokens of weight 0 from a batch before a memory reads it, so that padding never touches a state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 namespace fwl {
 
-// The tokens that count, moved to the front of each sequence in their order.
+// The tokens of each sequence that count, without gaps, in their order.
 struct CountedTokens {
   at::Tensor hidden, targets;    // B,P,D and B,P, P being the largest number of counted tokens in a sequence
   at::Tensor weights;            // B,P: 0 past the end of a sequence
@@ -16,7 +16,7 @@ struct CountedTokens {
   std::vector<int64_t> lengths;  // B: counted tokens
 
   int64_t longest() const { return order.size(1); }
-  // Losses (B,P) back at their places in a batch of this shape, 0 elsewhere; undefined ones stay so.
+  // Losses (B,P) at their original positions in a batch of this shape, 0 elsewhere; undefined if they are.
   at::Tensor losses_in_place(const at::Tensor& losses, at::IntArrayRef shape) const;
 };
 

@@ -52,8 +52,8 @@ double number(const at::Tensor& scalar) {
   return scalar.item<double>();
 }
 
-// Runs action(first, count) over all sequences: one by one in a thread each where there are enough of them, because
-// then no product has to wait for another thread and a sequence's sums stay in its core's cache; otherwise all at once.
+// Runs action(first, count) over all sequences. If there are enough, each runs on one thread, so that products do not
+// synchronise and a sequence's sums stay in the cache of its core; otherwise all run at once.
 void for_each_group(const at::Tensor& like, const std::function<void(int64_t, int64_t)>& action) {
   const int64_t sequences = like.size(0);
   if (!like.is_cpu() || sequences < at::get_num_threads()) return action(0, sequences);
@@ -78,7 +78,7 @@ struct GroupInput {
         bias_sum(all[4].narrow(0, first, count)) {}
 };
 
-// Subtracts from `value` what the past chunks and tokens take off it, and moves the sums past them.
+// Subtracts the updates of earlier chunks and tokens from `value`, and adds these tokens to the sums.
 void read_group(const GroupInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
                 const at::Tensor& value, at::Tensor& sum, const at::Tensor& vector_sum) {
   for (const auto& chunk : chunks) {
@@ -92,9 +92,9 @@ void read_group(const GroupInput& in, double alpha, double beta, const std::vect
   }
 }
 
-// What the backward of a group gives.
+// The results of a group's backward pass.
 struct GroupGradients {
-  at::Tensor query, key, gradient;    // B,T,K  B,T,K  B,T,N; the last two undefined where they are not wanted
+  at::Tensor query, key, gradient;    // B,T,K  B,T,K  B,T,N; the last two undefined if not needed
   at::Tensor sum, vector_sum;         // B,K,N  B,N: upstream of the sums after the group's tokens, and then before them
   at::Tensor matrix_step, bias_step;  // one number each
 };
@@ -102,7 +102,7 @@ struct GroupGradients {
 // With g upstream of the value, S_c the sum before chunk c and R_c upstream of the sum after it:
 //   dq_c = -alpha (P k_c + g_c S_c^T)      P = (g_c u_c^T) strictly below the diagonal
 //   dk_c = -alpha P^T q_c + u_c R_c^T      du_c = -A^T g_c + k_c R_c + r_c      A = alpha q_c k_c^T + beta, masked
-// S_c is rebuilt in a sweep forwards, R_c gathered in a sweep backwards: no state per chunk is kept.
+// S_c is recomputed in a forward pass and R_c accumulated in a backward pass, so that no state per chunk is kept.
 void backward_group(const GroupInput& in, double alpha, double beta, const std::vector<Chunk>& chunks,
                     const at::Tensor& upstream, GroupGradients& gradients) {
   auto sum = in.matrix_sum.clone(), vector_sum = in.bias_sum.clone();

@@ -1,4 +1,4 @@
-// A linear map whose weights follow the gradients of the past: strictly causal linear attention, in two equal forms.
+// A linear map updated by past gradients, which is strictly causal linear attention; in two equal forms.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// Reads every token by itself: right for any memory, fast for those whose state is small.
+// Reads token by token: correct for any memory, fast for those with a small state.
 class ReadingCursor : public MemoryCursor {
  public:
   ReadingCursor(std::shared_ptr<const FastMemory> memory, const FastState& state, std::shared_ptr<const Head> head)

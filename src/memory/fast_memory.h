@@ -1,4 +1,4 @@
-// What learns while a text is read: one interface for every kind of fast weights.
+// The interface of all kinds of fast weights: what learns while a text is read.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct MemoryCall {
   int64_t chunk_tokens = 0;  // 0: the memory's own
   Form form = Form::chunked;
   bool wants_slow_loss = false;  // may cost a head sweep of its own
-  // A segment that ends with the last token is closed by the next call: segment training detaches the state between
-  // its calls, and the decay is learned from what the next one does with it.
+  // Leave a segment that ends with the last token to the next call. Training on segments detaches the state between
+  // calls, so the decay can only be learned from its effect in the next call.
   bool leaves_last_segment_open = false;
 };
 
@@ -36,10 +36,10 @@ struct MemoryLosses {
 struct DriftFigure {
   std::string weight;
   double update_norm = 0, weight_norm = 0;
-  double drift = 0;  // their ratio; the first alone where the weight is zero
+  double drift = 0;  // their ratio; the size of the update if the weight is zero
 };
 
-// Floating-point operations of products per token, without the head's own sweep.
+// Floating-point operations of products per token, without those of the head.
 struct MemoryCost {
   double slow_flops = 0, fast_flops = 0;
   bool takes_head_gradient = false;  // learning needs the gradient of the head's loss
@@ -57,7 +57,7 @@ class MemoryCursor {
   virtual ~MemoryCursor() = default;
   virtual at::Tensor logits(const at::Tensor& hidden) = 0;           // 1,D -> 1,V, for the token that comes next
   virtual void learn(const at::Tensor& hidden, int64_t target) = 0;  // the token after that hidden state is known
-  virtual FastState state() = 0;                                     // with everything learned so far
+  virtual FastState state() = 0;                                     // including everything learned so far
 };
 
 // A memory is constant; what it learns is in the state. Reading from several threads with a state each is safe.

@@ -1,4 +1,4 @@
-// The fast-weight state of some texts: named tensors with one row per text, and the clock of their segments.
+// The fast-weight state of a batch of texts: named tensors with one row per text, and positions in their segments.
 #pragma once
 
 #include <ATen/core/Tensor.h>

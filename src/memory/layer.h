@@ -1,4 +1,4 @@
-// The fast weight layer: hidden states to losses under weights that every past token has moved by its own gradient.
+// The fast-weight layer: its weights are updated by the gradient of every past token's loss.
 #pragma once
 
 #include <cstdint>
@@ -76,8 +76,8 @@ class FastWeightLayer : public FastMemory {
 struct LayerShape {
   int64_t hidden_size, layer_size, output_size;  // D, H, D
   bool is_residual;
-  double decay;       // where the decays start; 0: none
-  double step_scale;  // factor on the first step sizes
+  double decay;       // initial decay; 0: none
+  double step_scale;  // factor on the initial step sizes
 };
 LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source);
 LayerParameters initial_parameters(int64_t hidden_size, int64_t layer_size, int64_t output_size, bool is_residual,

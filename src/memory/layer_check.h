@@ -1,4 +1,4 @@
-// What a fast weight layer accepts: one clear error for anything else.
+// Checks the inputs and options of a fast-weight layer.
 #pragma once
 
 #include "memory/layer.h"

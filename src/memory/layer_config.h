@@ -1,4 +1,4 @@
-// A fast weight layer as a config file describes it.
+// The config of a fast-weight layer.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// More would make the waiting updates dearer than what they save.
+// More pending updates would cost more than they save.
 constexpr int64_t most_waiting = 64;
 
 WeightSet without_batch(const WeightSet& weights) {

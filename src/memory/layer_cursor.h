@@ -10,8 +10,8 @@
 
 namespace fwl {
 
-// The weights hold all gradients but those of the last tokens, which wait as vectors beside them: so matrices of the
-// state's size are written only once in many tokens.
+// The weights contain all updates but those of the last tokens, which are kept as vectors. This way matrices of the
+// state's size are rewritten only once in many tokens.
 class LayerCursor : public MemoryCursor {
  public:
   // The state of one text, or an undefined one.
@@ -22,14 +22,14 @@ class LayerCursor : public MemoryCursor {
   FastState state() override;
 
  private:
-  // Updates of a matrix that wait: outer products of keys and gradients.
+  // Pending updates of a matrix: outer products of keys and gradients.
   struct Waiting {
     at::Tensor keys, gradients;  // n,K and n,N, of which `count` are in use
     int64_t count = 0;
     void push(const at::Tensor& key, const at::Tensor& gradient);  // 1,K and 1,N
-    // Subtracts from `value` (1,N) what the updates make of `query` (1,K).
+    // Subtracts the effect of the pending updates on `query` (1,K) from `value` (1,N).
     at::Tensor corrected(const at::Tensor& value, const at::Tensor& query, double step) const;
-    void add_to(at::Tensor& sum);  // 1,K,N; nothing waits afterwards
+    void add_to(at::Tensor& sum);  // 1,K,N; leaves no pending updates
   };
 
   void update_vectors(const InnerGradients& gradients);

@@ -112,7 +112,7 @@ at::Tensor LayerRun::adapt_chunk(const at::Tensor& hidden, const at::Tensor& tar
   return fast.y;
 }
 
-// The graph of one chunk holds about four matrices of the state's size.
+// The autograd graph of a chunk holds about four matrices of the state's size.
 bool LayerRun::keeps_every_state(size_t stretches, const LayerSums& sums) const {
   if (!at::GradMode::is_enabled()) return true;
   const auto matrix_numbers = sums.open.U.numel() + sums.open.W.numel();
@@ -127,7 +127,8 @@ LayerRun::Adapted LayerRun::adapt_from_boundary(const at::Tensor& hidden, const 
   if (keeps_every_state(stretches.size(), sums)) {
     for (const auto& stretch : stretches) parts.push_back(adapt_chunk(hidden, targets, factor, stretch, sums));
   } else {
-    // Groups of about sqrt(n) chunks: only the states between groups are kept, and one group's while it is recomputed.
+    // Groups of about sqrt(n) chunks: keeps only the states between groups, and those of one group while recomputing
+    // it.
     const auto group = static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(stretches.size()))));
     for (size_t first = 0; first < stretches.size(); first += group) {
       const auto last = std::min(stretches.size(), first + group);

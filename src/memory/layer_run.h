@@ -1,4 +1,4 @@
-// One call of the layer on a batch whose sequences all stand at the same place in their segments.
+// One call of the layer on a batch whose sequences are all at the same position in their segments.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace fwl {
 
-// Shared, because the graph of a training step may outlive the call: recomputed chunks come back to it.
+// Shared, because the autograd graph of a training step, which recomputes chunks, may outlive the call.
 class LayerRun : public std::enable_shared_from_this<LayerRun> {
  public:
   LayerRun(const FastWeightLayer& layer, std::shared_ptr<const Head> head, const MemoryCall& call);
 
-  // Adapts the outputs of B,T tokens and moves the state past them.
-  // factor: B,T,1, what multiplies each token's inner gradient, or undefined
+  // Adapts the outputs of B,T tokens and updates the state.
+  // factor: B,T,1, multiplies each token's inner gradient, or undefined
   struct Adapted {
     at::Tensor y;          // B,T,D
     at::Tensor slow_loss;  // B,T
@@ -49,7 +49,7 @@ class LayerRun : public std::enable_shared_from_this<LayerRun> {
   bool keeps_every_state(size_t stretches, const LayerSums& sums) const;
   Gradients gradients_at(const WeightSet& weights, const at::Tensor& hidden, const at::Tensor& targets,
                          const at::Tensor& factor, at::Tensor* loss) const;
-  // The weights that closed segments have led to: what the open segment's updates are added to.
+  // The weights after all closed segments, to which the open segment's updates are added.
   WeightSet segment_weights(const LayerSums& sums) const;
   void advance(LayerSums& sums, const Stretch& stretch, const WeightSet& open) const;
 

@@ -1,4 +1,4 @@
-// How one call of the layer is carried out: which sequences go together, and in which windows.
+// Plans one call of the layer: which sequences run together, and in which windows.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ class LayerSchedule {
   LayerSchedule(const FastWeightLayer& layer, const std::shared_ptr<const Head>& head, const MemoryCall& call);
 
   // `lengths`: how many tokens of each sequence count; the rest is padding of weight 0 at its end. Sequences at
-  // different places in their segments, or of different lengths where segments matter, go one by one.
+  // different positions in their segments, or of different lengths where segments matter, run one by one.
   MemoryLosses read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
                     const std::vector<int64_t>& lengths, FastState& state) const;
 

@@ -1,4 +1,4 @@
-// Normalised updates: every token moves a weight by the same distance, whatever the size of its gradient.
+// Normalised updates: every token changes a weight by the same norm, regardless of the size of its gradient.
 #include "engine/torch.h"
 #include "memory/update_rule.h"
 

@@ -16,8 +16,8 @@ struct LayerForward {
   at::Tensor y;                // D
 };
 
-// The maps of a forward pass. What differs between slow weights, fast weights and one token at a time is only how
-// these are applied.
+// The maps of a forward pass. Slow weights, fast weights and token-by-token reading differ only in how these are
+// applied.
 struct LayerMaps {
   using Map = std::function<at::Tensor(const at::Tensor&)>;
   Map first;   // h -> z1
@@ -29,7 +29,7 @@ LayerForward layer_forward(const at::Tensor& h, const LayerMaps& maps, const Lay
 // `weights` are shared by all sequences, or have a leading B.
 LayerForward layer_forward(const at::Tensor& h, const WeightSet& weights, const LayerOptions& options);
 
-// The gradients of each token's own loss to what each weight feeds.
+// The gradients of each token's own loss with respect to the output of each weight.
 struct InnerGradients {
   at::Tensor h, v;              // the keys: what U and W were applied to
   at::Tensor dz1, dz2, dg, ds;  // B,T,H and three times B,T,D; dg, ds undefined without layer norm
@@ -37,7 +37,7 @@ struct InnerGradients {
 // `at` is the forward pass that gave dy, under `weights`.
 InnerGradients inner_gradients(const LayerForward& at, const at::Tensor& dy, const WeightSet& weights,
                                const LayerOptions& options);
-// What the tokens add to the sums: the rule's choice, times a factor per token (B,T,1, or undefined).
+// What the tokens add to the sums by the update rule, times a factor per token (B,T,1, or undefined).
 void apply_rule(InnerGradients& gradients, const UpdateRule& rule, const at::Tensor& factor);
 
 struct FastPass {

@@ -14,7 +14,7 @@ bool holds(const std::vector<at::Tensor>& tensors, const at::Tensor& tensor) {
   return std::ranges::any_of(tensors, [&](const at::Tensor& other) { return other.is_same(tensor); });
 }
 
-// A table that is only looked up costs no products.
+// A lookup table costs no products.
 bool is_lookup(const std::string& name) {
   for (const auto* part : {"embed", "word_emb", "wte", "wpe", "token_embd"})
     if (name.find(part) != std::string::npos) return true;
@@ -28,8 +28,8 @@ PartCost memory_cost(const FastMemory& memory, bool adapts) {
   return cost;
 }
 
-// The sweeps of docs/fast-weights.md: a loss costs one product with the weights, its gradient another one, and the
-// derivative of the gradient five more.
+// As in docs/fast-weights.md: a loss costs one product with the weights, its gradient another, and the derivative of
+// the gradient five more.
 PartCost head_cost(const Head& head, bool takes_gradient, bool adapts) {
   const double product = 2 * head.products_per_token();
   const double loss_sweeps = 1, gradient_sweeps = takes_gradient ? 2 : 0;

@@ -1,4 +1,4 @@
-// What a language model costs: parameters and floating-point operations per token, by part.
+// Counts the parameters and floating-point operations per token of a language model, by part.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct PartCost {
   int64_t parameters = 0;
   double scoring_flops = 0;   // per token, static
   double adapting_flops = 0;  // per token, with the fast weights
-  double training_flops = 0;  // per token, as the objective has it
+  double training_flops = 0;  // per token, for the objective
 };
 
 struct CostQuestion {
@@ -21,7 +21,7 @@ struct CostQuestion {
   bool adapts = true;          // the objective uses the fast weights
 };
 
-// Products only: what is not a product is small beside them.
+// Counts only matrix products; everything else is small in comparison.
 std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& question);
 PartCost total(const std::vector<PartCost>& parts);
 

@@ -9,7 +9,7 @@
 namespace fwl {
 namespace {
 
-// Without gradients a long text goes through in windows; with them in one piece, because what is cut off gets none.
+// Without gradients a long text is read in windows; with them in one piece, because gradients end at window boundaries.
 int64_t window_tokens(int64_t tokens) {
   return at::GradMode::is_enabled() ? tokens : reading_window_tokens;
 }
@@ -55,6 +55,12 @@ LanguageModel::LanguageModel(std::shared_ptr<BaseModel> base, std::shared_ptr<co
                              std::shared_ptr<const Tokenizer> tokenizer)
     : base_(std::move(base)), memory_(std::move(memory)), tokenizer_(std::move(tokenizer)) {}
 
+void LanguageModel::to(at::Device device) {
+  base_->to(device);
+  if (!memory_) return;
+  for (auto& [name, tensor] : memory_->parameters()) move_to(tensor, device);
+}
+
 NamedTensors LanguageModel::parameters() const {
   auto all = base_->parameters();
   if (memory_)
@@ -76,15 +82,31 @@ Losses LanguageModel::read(const at::Tensor& given, Session& session, const Read
   LossParts parts;
   for (int64_t start = 0; start == 0 || start < tokens.size(-1); start += window) {
     const auto part = tokens.slice(-1, start, start + window);
-    const auto hidden = base_->read(part, session.base, {options.is_training});  // B,T,D
-    const bool is_start = !session.last_hidden.defined();
-    const auto known = hidden.slice(1, 0, hidden.size(1) - 1);
-    const auto predicting = is_start ? known : at::cat({session.last_hidden.unsqueeze(1), known}, 1);  // B,n,D
-    session.last_hidden = hidden.select(1, hidden.size(1) - 1).detach().clone();
-    if (predicting.size(1) == 0) continue;
-    parts.add(score(predicting, part.slice(1, is_start ? 1 : 0).to(at::kLong), session, options));
+    parts.add(score_read(part, base_->read(part, session.base, {options.is_training}), session, options));
   }
   return parts.joined(at::empty({session.sequences(), 0}, base_->options()));
+}
+
+std::vector<Losses> LanguageModel::read(const std::vector<SessionTokens>& texts, const ReadOptions& options) const {
+  std::vector<TokenSpan> spans;
+  for (const auto& text : texts) spans.push_back({text.tokens.to(base_->device()), &text.session->base});
+  const auto hidden = base_->read(spans, {options.is_training});
+  std::vector<Losses> losses;
+  for (size_t index = 0; index < texts.size(); ++index)
+    losses.push_back(score_read(spans[index].tokens, hidden[index], *texts[index].session, options));
+  return losses;
+}
+
+// The losses of tokens (B,T) that the base has just read, giving `hidden` (B,T,D): the first of them was predicted by
+// the last hidden state before them.
+Losses LanguageModel::score_read(const at::Tensor& tokens, const at::Tensor& hidden, Session& session,
+                                 const ReadOptions& options) const {
+  const bool is_start = !session.last_hidden.defined();
+  const auto known = hidden.slice(1, 0, hidden.size(1) - 1);
+  const auto predicting = is_start ? known : at::cat({session.last_hidden.unsqueeze(1), known}, 1);  // B,n,D
+  session.last_hidden = hidden.select(1, hidden.size(1) - 1).detach().clone();
+  if (predicting.size(1) == 0) return {at::empty({session.sequences(), 0}, base_->options()), {}};
+  return score(predicting, tokens.slice(1, is_start ? 1 : 0).to(at::kLong), session, options);
 }
 
 Losses LanguageModel::read_targets(const at::Tensor& inputs, const at::Tensor& given_targets, Session& session,

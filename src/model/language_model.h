@@ -28,11 +28,20 @@ struct Losses {
   at::Tensor slow;     // B,n: the same with the fast weights off; undefined if not wanted
 };
 
+struct SessionTokens {
+  at::Tensor tokens;  // B,T: B as in the session
+  Session* session;
+};
+
 class LanguageModel {
  public:
   // Without a memory the base's hidden states go to the head as they are.
   LanguageModel(std::shared_ptr<BaseModel> base, std::shared_ptr<const FastMemory> memory,
                 std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+
+  // Moves all weights; sessions that are made or loaded afterwards are on the same device.
+  void to(at::Device device);
+  at::Device device() const { return base_->device(); }
 
   Session new_session(int64_t sequences = 1) const;
   Session new_session(int64_t sequences, const ContextOptions& context) const;
@@ -40,6 +49,10 @@ class LanguageModel {
   // Reads tokens (B,T) and gives the loss of each: n = T, or T - 1 at the start of a text, whose first token nothing
   // predicts. One token at a time, in segments or whole: the same losses, the same session.
   Losses read(const at::Tensor& tokens, Session& session, const ReadOptions& options = {}) const;
+
+  // Reads several sessions in one pass of the base, each at its own position and with its own number of tokens; the
+  // result is that of reading them one by one. For batches of sessions that a server keeps.
+  std::vector<Losses> read(const std::vector<SessionTokens>& texts, const ReadOptions& options = {}) const;
 
   // Reads inputs (B,T) whose targets (B,T) are known, and gives the targets' losses (B,n) from position `first_scored`
   // on: n = T - first_scored. Earlier ones are context, which neither scores nor updates. Without gradients a long text
@@ -71,6 +84,9 @@ class LanguageModel {
   NamedTensors parameters() const;  // of base and memory
 
  private:
+  Losses score_read(const at::Tensor& tokens, const at::Tensor& hidden, Session& session,
+                    const ReadOptions& options) const;
+
   std::shared_ptr<BaseModel> base_;
   std::shared_ptr<const FastMemory> memory_;
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -1,4 +1,4 @@
-// Everything that a language model remembers of the texts it reads: one object that can be advanced, copied, saved.
+// The complete state of a language model for the texts it reads, which can be advanced, copied and saved.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,13 +19,13 @@ struct SamplerState {
 struct Session {
   BaseState base;
   FastState fast;          // undefined without a memory, and until it has read something
-  at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
+  at::Tensor last_hidden;  // B,D: the base's output for the last token, whose target comes next; undefined at first
   SamplerState sampler;
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
   Session clone() const;
-  void detach();  // cuts the fast weights off from the graph that made them
+  void detach();  // detaches the fast weights from their autograd graph
   size_t bytes() const;
 };
 

@@ -1,4 +1,4 @@
-// Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
+// Saves and loads sessions; loading checks them against the model.
 #include "model/session_file.h"
 
 #include <fmt/format.h>

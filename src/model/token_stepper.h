@@ -1,4 +1,4 @@
-// A session of one text that goes on token by token: what next_logits and read of the language model give, faster.
+// Advances a session of one text token by token; equal to next_logits and read of the language model, but faster.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class TokenStepper {
 
   at::Tensor next_logits();  // 1,V
   void read(int64_t token);  // after next_logits
-  void finish();             // the session is whole again
+  void finish();             // writes everything back to the session
 
  private:
   const LanguageModel& model_;

@@ -1,4 +1,4 @@
-// Token ids as tensors: of a file, or random ones.
+// Token ids as tensors, from a file or random.
 #pragma once
 
 #include <ATen/core/Tensor.h>

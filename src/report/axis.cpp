@@ -10,7 +10,7 @@ namespace fwl {
 namespace {
 
 constexpr double wanted_ticks = 5;
-constexpr double farthest = 1e100;  // numbers come from files: ranges and steps must stay finite
+constexpr double farthest = 1e100;  // keeps ranges and steps finite for any numbers from files
 
 // 1, 2 or 5 times a power of ten.
 double round_step(double range) {

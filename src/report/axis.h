@@ -1,4 +1,4 @@
-// An axis of a chart: its range, where values come on it, and ticks at round numbers.
+// An axis of a chart: its range, the position of values, and ticks at round numbers.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ class Axis {
   // From low to high, which may be equal; logarithmic axes need values above 0.
   Axis(double low, double high, bool is_log = false);
 
-  // As above, widened to round numbers.
+  // The same, widened to round numbers.
   static Axis rounded(double low, double high, bool is_log = false);
 
   double low() const { return low_; }
   double high() const { return high_; }
   double place(double value) const;  // 0 at low, 1 at high
-  std::vector<Tick> ticks() const;   // a handful
+  std::vector<Tick> ticks() const;   // about five
 
  private:
   double low_, high_;

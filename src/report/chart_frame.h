@@ -1,4 +1,4 @@
-// The part that charts share: the picture's size, its axes with ticks, grid and labels.
+// The part that all charts share: size, axes with ticks, grid and labels.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class ChartFrame {
  public:
   static constexpr double width = 440, left = 58, right = 14, top = 10, plot_height = 200;
 
-  // `below`: room for what is written under the horizontal axis.
+  // `below`: room for labels under the horizontal axis.
   ChartFrame(std::string label, Axis x, Axis y, double below);
 
   double x(double value) const { return left + x_.place(value) * (width - left - right); }

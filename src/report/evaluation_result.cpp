@@ -65,7 +65,7 @@ nlohmann::json to_json(const MethodResult& result) {
 
 EvaluationResult parse_result(const std::string& where, std::string_view text) {
   auto json = parse_json(where, text);
-  if (json.is_object() && json.contains("command") && json.contains("result"))  // as fwl reproduce keeps it
+  if (json.is_object() && json.contains("command") && json.contains("result"))  // as stored by fwl reproduce
     json = nlohmann::json(json["result"]);
   const char* expected = "a result of fwl perplexity --json";
   if (!json.is_object() || !json.contains("methods") || !json.contains("data_hash"))

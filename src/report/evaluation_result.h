@@ -1,4 +1,4 @@
-// What `fwl perplexity` found out: its JSON, as printed or as kept with the losses of every token.
+// Parses results of `fwl perplexity`: its JSON, as printed or as stored with the per-token losses.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@ namespace fwl {
 
 struct LossDifference {
   double mean = 0;                  // nats per token
-  std::optional<double> low, high;  // of a 95 % interval, where the losses can be compared in pairs
+  std::optional<double> low, high;  // of a 95 % interval, if losses can be paired
 };
 
 struct MethodResult {
   std::string method;
   int64_t tokens = 0;
   double nll = 0, perplexity = 0, perplexity_error = 0;
-  double bits_per_byte = 0;  // not above 0: not known
+  double bits_per_byte = 0;  // 0 or less: unknown
   double tokens_per_second = 0, peak_bytes = 0;
   std::optional<LossDifference> difference;  // to the first method of the same result
 };
 
 struct EvaluationResult {
   std::string path;
-  std::string losses_path;                                    // a file with the losses of every token; may be empty
+  std::string losses_path;                                    // a file of per-token losses; may be empty
   std::string model, adapter, identity, protocol, data_hash;  // adapter, identity and protocol may be empty
   std::vector<MethodResult> methods;
 };
 
-// Throws UserError that names `where`. Numbers that are not finite are null in JSON, and NaN here.
+// Throws a UserError that names `where`. Numbers that are not finite are null in JSON and NaN here.
 EvaluationResult parse_result(const std::string& where, std::string_view json);
 
-// Its parts. Parsing throws what nlohmann::json throws.
+// Parts of it. Parsing throws nlohmann::json's exceptions.
 MethodResult parse_method(const nlohmann::json& json);
 LossDifference parse_difference(const nlohmann::json& json);
 nlohmann::json to_json(const MethodResult& result);
 nlohmann::json to_json(const LossDifference& difference);
 
-// Of a file of fwl perplexity --save-nll.
+// From a file of fwl perplexity --save-nll.
 EvaluationResult result_of_losses(const std::string& path);
 
-// Of two files of losses, FILE or FILE:METHOD, paired by token; none where they are of other tokens.
+// Between two files of losses, FILE or FILE:METHOD, paired by token; none if their tokens differ.
 std::optional<LossDifference> paired_difference(const std::string& before, const std::string& after);
 
 }  // namespace fwl

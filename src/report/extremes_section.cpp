@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t context_tokens = 40;
 constexpr size_t context_characters = 24, after_characters = 8;
 
-// Characters of a text, each whole or one broken byte.
+// Splits a text into characters; an invalid byte counts as one.
 std::vector<std::string_view> characters_of(std::string_view text) {
   std::vector<std::string_view> characters;
   while (!text.empty()) {
@@ -22,7 +22,7 @@ std::vector<std::string_view> characters_of(std::string_view text) {
   return characters;
 }
 
-// The last (or first) so many characters on one line, as markup.
+// The last (or first) `count` characters on one line, as HTML.
 std::string one_line(const std::string& text, size_t longest, bool keeps_end) {
   const auto all = characters_of(text);
   const size_t count = std::min(longest, all.size()), first = keeps_end ? all.size() - count : 0;

@@ -17,7 +17,7 @@ std::string short_bound(int64_t bound) {
   return bound >= 1 << 10 ? fmt::format("{}k", (bound + (1 << 9)) >> 10) : std::to_string(bound);
 }
 
-// Names of groups are too long for an axis: "131072-262143" becomes "128k–256k", "1e3-1e4" becomes "10³–10⁴".
+// Shortens group names for an axis: "131072-262143" becomes "128k–256k", "1e3-1e4" becomes "10³–10⁴".
 std::string short_group_name(const std::string& name) {
   const auto dash = name.find('-');
   if (dash == std::string::npos) return name;

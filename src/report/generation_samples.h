@@ -1,4 +1,4 @@
-// Samples of `fwl generate --json`: how much the texts repeat themselves.
+// Reads samples of `fwl generate --json` and measures their repetition.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct GenerationSamples {
   double repeated_4_grams = 0, repeated_4_error = 0;  // mean and its standard error
 };
 
-bool looks_like_samples(std::string_view text);  // its first line is one of fwl generate --json
+bool looks_like_samples(std::string_view text);  // whether its first line is one of fwl generate --json
 GenerationSamples parse_samples(const std::string& where, std::string_view lines);
 
 }  // namespace fwl

@@ -21,9 +21,9 @@ std::string generation_section(const std::vector<GenerationSamples>& all, Captio
     rows += element("tr", "", row) + "\n";
   }
   const auto caption = captions.table(
-      "How much generated texts repeat themselves, means over the samples: distinct n-grams over all n-grams of a "
-      "sample, "
-      "and the share of 4-grams that have come before in it, with its standard error.");
+      "Repetition in generated text, means over the samples: distinct n-grams over all n-grams of a sample, and the "
+      "share "
+      "of 4-grams that have occurred before in it, with its standard error.");
   return "<section>\n<h2>Generation</h2>\n" + table_figure("", rows + "</tbody>\n", caption) + "</section>\n";
 }
 

@@ -171,7 +171,7 @@ footer { margin-top: 3rem; font-size: 0.82rem; color: var(--soft); }
 }
 )";
 
-// A token's tooltip, where there is no mouse to point with.
+// Shows a token's tooltip on devices without a mouse.
 const std::string_view page_script = R"(
 const output = document.querySelector('.scale output');
 const show = event => {

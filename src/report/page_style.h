@@ -1,4 +1,4 @@
-// The page around the sections: style and the few lines of script, inline.
+// The HTML page around the sections, with inline style and script.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace fwl {
 
-extern const std::string_view chart_style;  // colours and charts, for the page and for pictures by themselves
+extern const std::string_view chart_style;  // colours and charts, for the page and for standalone SVG
 
-// The page around sections of markup.
+// The page around `sections`, which are HTML.
 std::string html_page(std::string_view title, std::string_view sections);
 
 }  // namespace fwl

@@ -9,14 +9,14 @@
 namespace fwl {
 namespace {
 
-constexpr int colour_levels = 6;  // as many as the style has, for gains and for losses
+constexpr int colour_levels = 6;  // the number of colours in the style, for gains and for losses
 constexpr double half_colour_nats = 1.5;
 
 double gain_at(const NllPair& pair, size_t index) {
   return static_cast<double>(pair.before[index]) - pair.after[index];
 }
 
-// The first of `count` neighbouring losses with the largest sum of gains, in one document if one is long enough.
+// The start of the `count` consecutive losses with the largest total gain, within one document if one is long enough.
 size_t best_window(const NllPair& pair, size_t count) {
   double sum = 0, best_sum = 0, best_mixed_sum = 0;
   std::optional<size_t> best, best_mixed;

@@ -1,4 +1,4 @@
-// Everything that a report is about, read from the paths that were named.
+// Reads the inputs of a report from their paths.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace fwl {
 
 struct ReportInput {
   std::vector<TrainingRun> runs;
-  std::vector<EvaluationResult> results;  // a result that was given as JSON and with its losses comes once
+  std::vector<EvaluationResult> results;  // a result given both as JSON and with its losses appears once
   std::vector<GenerationSamples> generations;
 };
 
-// A path is the folder of a run, a JSON result, a file of losses, or samples: what it is, its content says.
+// A path is a run folder, a JSON result, a file of losses, or samples; its content tells which.
 ReportInput read_report_input(const std::vector<std::string>& paths);
 
 }  // namespace fwl

@@ -9,7 +9,7 @@
 namespace fwl {
 namespace {
 
-// What is compared where nothing is named: a file's first method with its last.
+// The default comparison: a file's first method with its last.
 std::optional<NllPair> compared_losses(const ReportOptions& options, const std::vector<EvaluationResult>& results) {
   auto before = options.before, after = options.after;
   for (const auto& result : results) {
@@ -43,7 +43,7 @@ Report make_report(const ReportOptions& options) {
   if (!pair && (!options.tokens.empty() || !options.train_tokens.empty()))
     fail("report", "losses of two methods (fwl perplexity --save-nll)", "none", "there is nothing to compare");
   Captions captions;
-  // One statement each: captions are numbered in the order of the calls.
+  // Separate statements, because captions are numbered in the order of the calls.
   auto sections = results_section(input.results, captions);
   sections += training_section(input.runs, captions);
   sections += generation_section(input.generations, captions);

@@ -27,7 +27,7 @@ std::string shown_change(const std::optional<LossDifference>& difference) {
   return text;
 }
 
-// One row of text per row of the table, for both kinds of markup.
+// The cells of the table as text, for Markdown and HTML.
 using Cells = std::vector<std::string>;
 const Cells result_heads = {"method", "seed", "tokens", "loss (nats)", "bits per byte", "perplexity", "against static"};
 const Cells cost_heads = {"", "tok/s", "time", "peak memory"};
@@ -59,7 +59,7 @@ std::vector<Cells> cost_rows(const ResultTable& table) {
   return rows;
 }
 
-// Mean and standard deviation over the seeds, a line for each method that has several.
+// Mean and standard deviation over seeds, one line per method with several.
 std::vector<std::string> spread_lines(const ResultTable& table) {
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : table.rows) losses[row.result.method].push_back(row.result.nll);
@@ -103,7 +103,7 @@ std::string cost_title(const ResultTable& table) {
   return fmt::format("Cost, on the {} model", table.cost_model);
 }
 
-// The page has the charts' style already.
+// Without the charts' style, which the page has already.
 std::string without_style(std::string picture) {
   const std::string start = "<style>", end = "</style>";
   const auto first = picture.find(start), last = picture.find(end);

@@ -1,4 +1,4 @@
-// A table of results: methods on the same tokens, each with its gain over the static model, and what they cost.
+// A table of results: methods on the same tokens, each with its gain over the static model and its cost.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,24 +18,24 @@ struct ResultRow {
 
 struct ResultTable {
   std::string name;
-  std::string command;  // that makes it
+  std::string command;  // that makes the table
   std::vector<ResultRow> rows;
-  std::string cost_model;           // the method whose model `costs` are of
-  std::vector<MethodResult> costs;  // in one run, the first is the measure
+  std::string cost_model;           // the method whose model was used for `costs`
+  std::vector<MethodResult> costs;  // measured in one run, relative to the first
 };
 
 std::string to_markdown(const ResultTable& table);
 nlohmann::json to_json(const ResultTable& table);
-// A line for each table, of its first seed: the perplexity of static, and how each method changes it.
+// One line per table, for its first seed: the perplexity of static, and how each method changes it.
 std::string summary_markdown(const std::vector<ResultTable>& tables);
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json);
 
-// The tables on one page that needs nothing but itself, each with its picture where there is one.
+// All tables on one self-contained page, each with its picture if there is one.
 struct OverviewEntry {
   std::string scale;
   ResultTable table;
   std::string picture;    // SVG, from gain_picture; may be empty
-  std::string page_link;  // the page with all about it, relative; may be empty
+  std::string page_link;  // relative link to the page of the table; may be empty
 };
 std::string make_overview(const std::vector<OverviewEntry>& entries);
 

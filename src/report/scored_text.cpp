@@ -8,7 +8,7 @@
 namespace fwl {
 namespace {
 
-constexpr int64_t longest_piece = 8;  // tokens; broken text must not grow into one endless piece
+constexpr int64_t longest_piece = 8;  // tokens; limits a piece of invalid UTF-8
 
 }  // namespace
 
@@ -32,7 +32,7 @@ std::string ScoredText::text(int64_t first, int64_t past) const {
 }
 
 std::vector<TextPiece> ScoredText::pieces(int64_t first, int64_t past) const {
-  // A token's text is what it adds to the text before it: alone, some vocabularies would drop its space.
+  // The text that a token adds to the text before it: decoded alone, some vocabularies would drop its space.
   const auto all = ids(first, past);
   std::vector<TextPiece> pieces;
   std::string before;

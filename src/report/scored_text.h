@@ -1,4 +1,4 @@
-// The text whose losses are shown: its tokens, back as readable pieces.
+// Decodes the tokens of a scored text into readable pieces.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fwl {
 
-// Tokens [first, first + count) that make up whole characters, with their text.
+// Tokens [first, first + count) that form whole characters, with their text.
 struct TextPiece {
   int64_t first = 0, count = 0;
   std::string text;
@@ -18,12 +18,12 @@ struct TextPiece {
 
 class ScoredText {
  public:
-  // Throws UserError where the tokens are not those of the tokenizer, or not those with this hash.
+  // Throws a UserError if the tokens belong to another tokenizer, or have another hash.
   ScoredText(const std::string& tokens_path, const std::string& tokenizer_path, const std::string& data_hash);
 
   int64_t size() const { return tokens_.size(); }
 
-  // Of tokens [first, past), of which those outside the text are left out.
+  // The pieces of tokens [first, past), without those outside the text.
   std::string text(int64_t first, int64_t past) const;
   std::vector<TextPiece> pieces(int64_t first, int64_t past) const;
 

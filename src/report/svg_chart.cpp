@@ -12,7 +12,7 @@
 namespace fwl {
 namespace {
 
-constexpr size_t chart_colours = 6;  // as many as the style has
+constexpr size_t chart_colours = 6;  // the number of colours in the style
 constexpr double letter_width = 7;
 
 struct Extent {
@@ -82,7 +82,7 @@ std::string draw(const LineChart& chart) {
   frame.add_y_axis(chart.y_label);
   frame.add_x_axis();
   frame.add_x_label(chart.x_label);
-  // An inner picture of the plot's size cuts off what lies outside; markers on its edge stay whole.
+  // An inner SVG of the plot's size clips curves; markers on its edge are not clipped.
   constexpr double edge = 4, inner = ChartFrame::width - ChartFrame::left - ChartFrame::right;
   frame.add(fmt::format(R"(<svg x="{0}" y="{1}" width="{2}" height="{3}" viewBox="{0} {1} {2} {3}">)",
                         ChartFrame::left - edge, ChartFrame::top - edge, inner + 2 * edge,

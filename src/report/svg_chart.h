@@ -1,4 +1,4 @@
-// Charts as inline SVG: lines from 0 on, bars with errors over groups. Colours come from the page's style.
+// Charts as inline SVG: line charts, and bars with error bars over groups. Colours come from the page's style.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct ChartPoint {
 };
 
 struct Curve {
-  enum class Look { line, faint, marked };  // faint: behind the others, and no reason to widen the chart
+  enum class Look { line, faint, marked };  // faint: drawn behind the others, does not extend the range
 
   std::string name;
   std::vector<ChartPoint> points;
@@ -20,16 +20,16 @@ struct Curve {
 };
 
 struct LineChart {
-  std::string label;  // for those who do not see it
+  std::string label;  // for screen readers
   std::string x_label, y_label;
   bool has_log_y = false;
-  double highest_y = 0;  // cuts what is above, where it is not 0
+  double highest_y = 0;  // clips values above; 0: no limit
   std::vector<Curve> curves;
 };
 
 struct Bar {
   std::string label, note;      // the note is a tooltip
-  double value = 0, error = 0;  // 0: the error is not known, and the bar pale
+  double value = 0, error = 0;  // error 0: unknown, drawn pale
 };
 
 struct BarChart {
@@ -37,11 +37,11 @@ struct BarChart {
   std::vector<Bar> bars;
 };
 
-// Points that are not finite are left out. All texts are escaped here.
+// Leaves out points that are not finite. Escapes all text.
 std::string draw(const LineChart& chart);
 std::string draw(const BarChart& chart);
 
-// One entry per named curve, as markup that wraps.
+// The legend, as HTML that wraps.
 std::string legend(const std::vector<Curve>& curves);
 
 }  // namespace fwl

@@ -13,7 +13,7 @@
 namespace fwl {
 namespace {
 
-// Tables after plain keys, as TOML wants it. A JSON value of no table is a TOML value.
+// Writes plain keys before tables, as TOML requires. Other JSON values are valid TOML.
 std::string settings_toml(const nlohmann::json& config) {
   std::string plain, tables;
   for (const auto& [key, value] : config.items()) {
@@ -48,7 +48,7 @@ void read_start(TrainingRun& run, const nlohmann::json& line) {
 
 void add_point(std::vector<ChartPoint>& points, const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
-  if (found == line.end() || !found->is_number()) return;  // null: it was not finite
+  if (found == line.end() || !found->is_number()) return;  // null: not finite
   points.push_back({line.at("step").get<double>(), found->get<double>()});
 }
 
@@ -94,7 +94,7 @@ std::string TrainingRun::settings_name() const {
 
 std::string TrainingRun::command() const {
   auto command = fmt::format("fwl {} --config {}", kind, shell_word(settings_name()));
-  if (kind == "attach") {  // the text is no setting of the layer
+  if (kind == "attach") {  // the text is not a setting of the layer
     command += fmt::format(" --base {}", shell_word(base));
     for (const auto& one : data) {
       if (one.use == "train") command += fmt::format(" --text {}", shell_word(one.path));

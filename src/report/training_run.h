@@ -1,4 +1,4 @@
-// A run of `fwl train` or `fwl attach` as its record tells it.
+// Parses the record of a run of `fwl train` or `fwl attach`.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ struct TrainingData {
 struct TrainingRun {
   std::string path;                                          // the folder
   std::string kind;                                          // "train" or "attach"
-  std::string settings;                                      // the whole config as TOML, that the command reads again
-  std::string objective, base;                               // base: of attached layers
+  std::string settings;                                      // the whole config as TOML, which the command can read
+  std::string objective, base;                               // base: for attached layers
   int64_t seed = 0, parameters = 0, steps = 0, threads = 0;  // steps: as planned
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<TrainingData> data;
-  // By step. Steps that were skipped are left out.
+  // By step, without skipped steps.
   std::vector<ChartPoint> losses, validations, slow_validations, tokens_per_second;
   std::vector<std::pair<std::string, std::vector<ChartPoint>>> step_sizes;
 
-  std::string command() const;        // that makes this run from the settings in a file
+  std::string command() const;        // that repeats this run from the settings in a file
   std::string settings_name() const;  // of that file
 };
 
-// Throws UserError that names `where`; a last line that was cut off by a kill is left out.
+// Throws a UserError that names `where`; ignores an incomplete last line.
 TrainingRun parse_record(const std::string& where, std::string_view lines);
 
 }  // namespace fwl

@@ -9,12 +9,12 @@ namespace {
 
 constexpr size_t shown_points = 300;
 
-// The mean of the points around each one, a twentieth of the run wide.
+// A moving average over a twentieth of the run.
 std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points) {
   const size_t reach = points.size() / 40;
   std::vector<ChartPoint> result;
   for (size_t index = 0; index < points.size(); ++index) {
-    const size_t near = std::min({reach, index, points.size() - 1 - index});  // as far to both sides
+    const size_t near = std::min({reach, index, points.size() - 1 - index});  // the same distance to both sides
     double sum = 0;
     for (size_t other = index - near; other <= index + near; ++other) sum += points[other].y;
     result.push_back({points[index].x, sum / static_cast<double>(2 * near + 1)});
@@ -30,7 +30,7 @@ std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
   return result;
 }
 
-// The first steps fall from so high that the rest would be flat: they are cut off above.
+// Clips the high losses of the first steps, which would flatten the rest of the chart.
 double highest_loss(const std::vector<Curve>& curves) {
   std::vector<double> losses;
   for (const auto& curve : curves)

@@ -27,7 +27,7 @@ std::string inside(const std::string& folder, const char* name) {
   return (fs::path(folder) / name).string();
 }
 
-// Weights by name out of an adapter's file; every one must be there, and nothing else.
+// Weights of an adapter's file by name; all must be there, and nothing else.
 class AdapterWeights : public WeightSource {
  public:
   explicit AdapterWeights(const std::string& path) : reader_(path, "an adapter") {}

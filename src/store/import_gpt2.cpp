@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// The published file lacks the prefix that models saved by the library have.
+// The published file lacks the prefix of models saved by transformers.
 class WithoutPrefix : public FolderWeights {
  public:
   using FolderWeights::FolderWeights;

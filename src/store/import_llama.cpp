@@ -52,7 +52,7 @@ int64_t gguf_count(const GgufFile& file, const char* name, std::optional<int64_t
   return value;
 }
 
-// Llama 3's stretched context: long wavelengths are divided by `factor`, short ones not, those between by a mixture.
+// Llama 3's context extension: low frequencies are divided by `factor`, high ones stay, those between are interpolated.
 at::Tensor llama3_divisors(const LlamaConfig& config, double factor, double low, double high, double original_tokens) {
   std::vector<double> divisors;
   for (int64_t index = 0; index < config.head_width / 2; ++index) {

@@ -1,4 +1,4 @@
-// Numbers of a published model's config.json, checked before anything is made that big.
+// Reads numbers of a published model's config.json and checks them before anything is allocated.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class ModelConfig {
  public:
   explicit ModelConfig(const HuggingFaceFolder& folder);
 
-  // A whole number from 1 to 2^31 - 1; `otherwise` where it is missing or null.
+  // A whole number from 1 to 2^31 - 1; `otherwise` if it is missing or null.
   int64_t count(const char* name, std::optional<int64_t> otherwise = std::nullopt) const;
   // As above, and 0 or less means 0.
   int64_t count_or_none(const char* name) const;

@@ -12,11 +12,11 @@ namespace fwl {
 
 struct OpenedModel {
   std::shared_ptr<LanguageModel> model;
-  std::string identity;       // names model and adapter by their hashes, for sessions
-  int64_t window_tokens = 0;  // the base's context as the adapter was trained with it; 0: not known
-  // The longest text that the fast weights are known to bear; 0: any, because they decay or correct themselves.
+  std::string identity;       // hashes of model and adapter, for sessions
+  int64_t window_tokens = 0;  // context of the base with which the adapter was trained; 0: unknown
+  // The longest text on which the fast weights are known to be stable; 0: any length.
   int64_t safe_tokens = 0;
-  std::string objective;  // what a model trained here, or the adapter, was trained on; empty: a plain base
+  std::string objective;  // training objective of the model or adapter; empty: a plain base
 };
 
 // `adapter` may be empty.

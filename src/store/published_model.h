@@ -1,4 +1,4 @@
-// Writes a model that has been trained further as it was published: a Hugging Face folder with new weights.
+// Writes a fine-tuned model as a Hugging Face folder, like the one it came from.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace fwl {
 
-// Copies config, vocabulary and all else but the weights from the folder `source`.
+// Copies everything but the weights from the folder `source`.
 void save_published_model(const BaseModel& base, const std::string& source, const std::string& folder);
 
 }  // namespace fwl

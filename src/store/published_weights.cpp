@@ -34,7 +34,7 @@ at::Tensor view_bytes(std::span<const std::byte> bytes, int64_t rows, std::share
 WeightFormat weight_format_from_name(const std::string& name) {
   if (name == "quantized") return WeightFormat::quantized;
   if (name == "fp32") return WeightFormat::fp32;
-  fail("weights", "packed or fp32", "'" + name + "'");
+  fail("weights", "quantized or fp32", "'" + name + "'");
 }
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
@@ -51,7 +51,7 @@ const GgufTensor& GgufWeights::find(const std::string& name, at::IntArrayRef sha
   if (!tensor) fail_missing(file_->where(), file_name, shape);
   check_shape(file_->where(), file_name, shape, tensor->shape);
   if (!can_dequantize(tensor->type))
-    fail(fmt::format("{}: {}", file_->where(), file_name), "a tensor type that can be unpacked",
+    fail(fmt::format("{}: {}", file_->where(), file_name), "a tensor type that can be dequantised",
          std::string(info(tensor->type).name), "quantise the model to another type, e.g. Q4_K or Q8_0");
   return *tensor;
 }
@@ -66,8 +66,8 @@ at::Tensor GgufWeights::tensor(const std::string& name, at::IntArrayRef shape, c
 Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
   const auto& found = find(name, {rows, columns});
   if (found.type == GgufType::F32) return tensor(name, {rows, columns}, initial);
-  const Matrix packed(view_bytes(found.bytes, rows, file_), found.type, columns);
-  return format_ == WeightFormat::quantized ? packed : Matrix(packed.dequantized());
+  const Matrix quantized(view_bytes(found.bytes, rows, file_), found.type, columns);
+  return format_ == WeightFormat::quantized ? quantized : Matrix(quantized.dequantized());
 }
 
 FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format)

@@ -1,4 +1,4 @@
-// Weights of published models: GGUF files and Hugging Face folders, each tensor found by name and checked.
+// Weights of published models, from GGUF files and Hugging Face folders; every tensor is checked.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace fwl {
 
-// `quantized` multiplies with the file's own blocks, mapped into memory: least memory, fastest generation. `fp32`
-// unpacks everything: fastest scoring of short segments, and what training needs.
+// `quantized` multiplies with the mapped blocks of the file: least memory, fastest generation. `fp32` dequantises
+// everything: fastest scoring of short segments, and required for training.
 enum class WeightFormat { quantized, fp32 };
 
 WeightFormat weight_format_from_name(const std::string& name);

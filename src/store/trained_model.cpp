@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* model_type = "fwl";
 
-// The vocabulary goes with the model, so that the folder is all that is needed.
+// Copies the vocabulary into the model's folder, so that the folder is self-contained.
 void copy_tokenizer(const std::string& source, const std::string& folder, const ModelDescription& description) {
   if (description.tokenizer.empty() || description.tokenizer == "bytes") return;
   const auto target = fs::path(folder) / description.tokenizer;

@@ -1,4 +1,4 @@
-// Models that were made and trained here: a folder with config.json, model.safetensors and the vocabulary.
+// Models trained by `fwl train`: a folder with config.json, model.safetensors and the vocabulary.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace fwl {
 struct ModelDescription {
   ArchitectureConfig architecture;
   MemoryChoice memory;
-  std::string objective = "fwl";  // what it was trained on: static, fwl, fwl-first-order
-  int64_t trained_tokens = 0;     // the longest text that the fast weights were trained on; 0: carried on and on
-  std::string tokenizer;          // "bytes", the name of the file beside config.json, or empty: not known
+  std::string objective = "fwl";  // static, fwl or fwl-first-order
+  int64_t trained_tokens = 0;     // length of the training windows; 0: state was carried without end
+  std::string tokenizer;          // "bytes", the name of a file beside config.json, or empty: unknown
   std::string tokenizer_hash;
 };
 
@@ -26,7 +26,7 @@ void add_fields(Fields& fields, ModelDescription& description);
 std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, WeightSource& source,
                                           std::shared_ptr<const Tokenizer> tokenizer);
 
-// Each file is replaced atomically; `tokenizer_path` is where the vocabulary is copied from.
+// Replaces each file atomically; copies the vocabulary from `tokenizer_path`.
 void save_trained_model(const LanguageModel& model, const ModelDescription& description,
                         const std::string& tokenizer_path, const std::string& folder);
 

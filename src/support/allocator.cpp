@@ -1,6 +1,6 @@
 #include "support/allocator.h"
 
-#include <cstdlib>  // says whose library it is
+#include <cstdlib>  // defines __GLIBC__
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -1,14 +1,13 @@
-// What becomes of memory that is freed.
+// How the C library's allocator treats freed memory.
 #pragma once
 
 namespace fwl {
 
-// The C library returns large blocks to the system when they are freed and takes them anew, page by page, for the next
-// tensor: a fifth of the time of a training step. From this call on it keeps them for what comes next. For programs, at
-// their start.
+// Makes the C library keep freed memory instead of returning it to the system. Otherwise large blocks are mapped again,
+// page by page, for every tensor, which takes a fifth of a training step. Programs call this once, at their start.
 void keep_freed_memory();
 
-// Returns what lies unused, so that the process's size is again that of its data.
+// Returns unused memory to the system, so that the size of the process is that of its data.
 void return_freed_memory();
 
 }  // namespace fwl

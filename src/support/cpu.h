@@ -1,4 +1,4 @@
-// What this CPU offers, and protection from what it only claims to offer.
+// The features of this CPU, and a workaround for CPUs that claim AMX but lack it.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct CpuFeatures {
 const CpuFeatures& cpu_features();
 std::string to_string(const CpuFeatures& features);
 
-// Keeps oneDNN from choosing AMX where it is broken. Call before the engine's first matrix product; a setting that the
-// user made himself (ONEDNN_MAX_CPU_ISA) is left alone.
+// Keeps oneDNN from choosing AMX where it is broken. Call before the first matrix product. A value of
+// ONEDNN_MAX_CPU_ISA set by the user is respected.
 void protect_engine_from_broken_amx();
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Errors that a user can cause: one line that says where, what was expected, what came instead, and the likely cause.
+// Errors that a user can cause: one line that says where, what was expected, what was found, and the likely cause.
 #pragma once
 
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace fwl {
 
-// Bad input, bad files, missing things: the program prints the message and exits with 1.
+// Bad input or files: the program prints the message and exits with 1.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

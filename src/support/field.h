@@ -1,4 +1,4 @@
-// A named, described and bounded value that lives in somebody's option struct, set from text or JSON.
+// A named, described and bounded value that is stored in an options struct and set from text or JSON.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Field {
   std::string help;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> allowed;  // empty: any text
+  std::vector<std::string> allowed;  // empty: any string
   bool is_required = false;
   bool is_positional = false;
   std::string short_flag;                // "p" for -p
   std::vector<std::string> aliases;      // "ctx_size" for --ctx-size: other names for the flag, not for TOML
-  const std::string* chooser = nullptr;  // where set, the field counts only while this text is `choice`
+  const std::string* chooser = nullptr;  // if set, the field counts only while this string equals `choice`
   std::string choice;
-  bool may_be_unused = false;  // setting it while it does not count is no mistake
+  bool may_be_unused = false;  // may be set while it does not count
   std::string set_by;          // the source that set it; empty: still the default
 
   Field& range(double lowest, double highest);
@@ -43,9 +43,9 @@ struct Field {
   std::string flag() const;                // "--segment-tokens"
   std::vector<std::string> flags() const;  // that, the aliases, and "-n"
   std::string type_name() const;           // "INT", "FLOAT", "TEXT", …, with bounds or choices
-  std::string default_text() const;        // the target's present value
+  std::string default_text() const;        // the target's current value
 
-  // Each throws UserError that names `where`, the field, what it accepts and what came.
+  // Each throws a UserError that names `where`, the field, what it accepts and what it got.
   void set_text(std::string_view where, const std::string& text);  // lists: comma separated
   void set_texts(std::string_view where, const std::vector<std::string>& texts);
   void set_json(std::string_view where, const nlohmann::json& value);

@@ -1,4 +1,4 @@
-// One list of fields per config: the same list gives the flags, the TOML keys, the JSON and the help, with bounds.
+// One list of fields per config, from which flags, TOML keys, JSON, help texts and bounds are derived.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@ namespace fwl {
 
 class Fields {
  public:
-  // Binds a field to `target`, whose present value is the default. The target must outlive the list.
+  // Binds a field to `target`, whose current value is the default. The target must outlive the list.
   template <class T>
   Field& add(std::string name, T& target, std::string help) {
     Field field;
@@ -32,7 +32,7 @@ class Fields {
   std::vector<Field> shown() const;
   std::vector<std::string> names() const;
 
-  // Each throws UserError that names `where`, the field, what it accepts and what came.
+  // Both throw a UserError that names `where`, the field, what it accepts and what it got.
   void set_text(std::string_view where, std::string_view name, const std::string& value);  // lists: comma separated
   void set_texts(std::string_view where, std::string_view name, const std::vector<std::string>& values);
   void set_json(std::string_view where, const nlohmann::json& object);  // nested or dotted keys

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a flag that long loops ask for, so that they can tidy up before the program ends.
+// Turns Ctrl-C and SIGTERM into a flag that long loops check, so that they can save before the program ends.
 #pragma once
 
 #include <csignal>
@@ -17,7 +17,7 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-// While it lives, the first signal only sets the flag; a second one ends the program at once.
+// While this object exists, the first signal sets the flag and a second one ends the program at once.
 class InterruptScope {
  public:
   InterruptScope();

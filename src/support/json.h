@@ -1,4 +1,4 @@
-// JSON that nobody vouches for: parsed with a bounded depth, and every failure is one clear line.
+// Parses untrusted JSON with a limit on its depth; every failure is a one-line error.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace fwl {
 
-// Throws UserError that names `where`. Nothing this project reads is nested deeper than `deepest`.
+// Throws a UserError that names `where`. No file that this project reads is nested deeper than `deepest`.
 nlohmann::json parse_json(std::string_view where, std::string_view text, int deepest = 64);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// What measurements need: a clock, and the memory of this process.
+// A clock and the peak memory of this process, for measurements.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,6 @@ namespace fwl {
 double seconds_of(const std::function<void()>& action);
 
 double peak_memory_bytes();  // of this process since its start, or since the last reset
-void reset_peak_memory();    // where the system allows it
+void reset_peak_memory();    // does nothing if the system does not allow it
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Bits that look random but follow from their input alone.
+// A hash of one integer, for reproducible pseudo-random numbers.
 #pragma once
 
 #include <cstdint>

@@ -7,10 +7,10 @@
 
 namespace fwl {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn one text into the other.
+// The number of insertions, deletions, substitutions and swaps of neighbours that turn one string into the other.
 int edit_distance(std::string_view a, std::string_view b);
 
-// "did you mean X?", or an empty text where no candidate is near.
+// "did you mean X?", or an empty string if no candidate is near.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Text from files made safe for one line of a terminal: control characters and broken UTF-8 are shown as escapes.
+// Makes text from files safe to print on one line: control characters and invalid UTF-8 become escapes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace fwl {
 // Cuts after about `longest` bytes, with an ellipsis.
 std::string printable(std::string_view text, size_t longest = 80);
 
-// The bytes of the well-formed UTF-8 character at the start of `text`, or 0 where there is none.
+// The length in bytes of the valid UTF-8 character at the start of `text`, or 0 if there is none.
 size_t utf8_length(std::string_view text);
 
 }  // namespace fwl

@@ -38,7 +38,7 @@ std::vector<std::string> environment_with(const ProcessOptions& options) {
   return variables;
 }
 
-// A started program, which is ended where waiting for it is given up.
+// A child process, which is killed if this object is destroyed before it ends.
 class Child {
  public:
   Child(std::vector<std::string> arguments, std::vector<std::string> environment) {

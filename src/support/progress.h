@@ -1,4 +1,4 @@
-// How long work tells what it has done, without printing: the caller decides what to show.
+// Progress events of long operations: the library reports them, the caller decides what to show.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace fwl {
 
 struct ProgressEvent {
   int64_t done = 0;
-  int64_t total = 0;  // 0: not known
+  int64_t total = 0;  // 0: unknown
   std::string unit;   // "bytes", "tokens", "steps"
-  std::string note;   // anything worth a few words, e.g. the running loss
+  std::string note;   // a short remark, e.g. the running loss
 };
 
-// May be empty. Called as often as the work likes; showing it is rate-limited by the receiver.
+// May be empty. May be called at any rate; the receiver limits how often it shows something.
 using ProgressReport = std::function<void(const ProgressEvent&)>;
 
 }  // namespace fwl

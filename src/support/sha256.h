@@ -21,7 +21,7 @@ class Sha256 {
 
   void update(const void* bytes, size_t count);
   void update(std::string_view text) { update(text.data(), text.size()); }
-  Digest finish();  // the object may not be used afterwards
+  Digest finish();  // the object must not be used afterwards
 
  private:
   struct Context;

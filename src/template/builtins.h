@@ -16,11 +16,11 @@ struct TemplateArguments {
   std::vector<std::pair<std::string, TemplateValue>> named = {};
 };
 
-// The arguments in the order of these names; what is not given is undefined. Throws UserError if there are others.
+// The arguments in the order of these names; missing ones are undefined. Throws a UserError if there are others.
 TemplateValues arguments_by_name(TemplateMeter& meter, std::string_view function, const TemplateArguments& arguments,
                                  std::initializer_list<std::string_view> names);
 
-// An argument that must be a text, and one that may be left out.
+// A required string argument, and an optional integer argument.
 const std::string& text_argument(TemplateMeter& meter, std::string_view function, const TemplateValue& value);
 int64_t integer_argument(TemplateMeter& meter, std::string_view function, const TemplateValue& value,
                          int64_t otherwise);
@@ -29,7 +29,7 @@ int64_t integer_argument(TemplateMeter& meter, std::string_view function, const 
 TemplateValue filter_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
                             const TemplateArguments& arguments);
 
-// Filters that look at each item: map, select, reject, selectattr, rejectattr.
+// Filters that act on each item: map, select, reject, selectattr, rejectattr.
 TemplateValue map_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments);
 TemplateValue select_filter(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
                             const TemplateArguments& arguments);
@@ -38,7 +38,7 @@ TemplateValue select_filter(TemplateMeter& meter, std::string_view name, const T
 bool test_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
                  const TemplateArguments& arguments);
 
-// value.name(arguments), for texts and dicts.
+// value.name(arguments), for strings and dicts.
 TemplateValue method_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
                             const TemplateArguments& arguments);
 
@@ -46,7 +46,7 @@ TemplateValue method_result(TemplateMeter& meter, std::string_view name, const T
 TemplateValue range_result(TemplateMeter& meter, const TemplateArguments& arguments);
 TemplateValue time_text(TemplateMeter& meter, const TemplateArguments& arguments);
 
-// The pairs of a dict; none of undefined.
+// The key-value pairs of a dict; empty for undefined.
 TemplateValue dict_items(TemplateMeter& meter, const TemplateValue& value);
 
 }  // namespace fwl

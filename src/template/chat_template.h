@@ -1,4 +1,4 @@
-// Turns the messages of a chat into the one text that a model was trained on, by the template that came with the model.
+// Renders the messages of a chat with a model's own template, as the model saw them in training.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ struct ChatMessage {
   std::string role, content;
 };
 
-// The part of Jinja2 that published chat templates use, with the settings of Hugging Face's transformers. Templates are
-// not trusted: they reach nothing but the messages, and size, depth, steps and output are bounded. May be used by many
-// threads at once.
+// Supports the part of Jinja2 that published chat templates use, with the settings of Hugging Face's transformers.
+// Templates are untrusted: they can access only the messages, and size, depth, steps and output are limited.
+// Thread-safe.
 class ChatTemplate {
  public:
-  // Throws UserError with the line of what is not understood. `where` names the source in errors. The tokens are the
-  // texts of `bos_token` and `eos_token`.
+  // Throws a UserError with the line of unsupported syntax. `where` names the source in errors. The tokens are the
+  // values of `bos_token` and `eos_token`.
   ChatTemplate(std::string where, std::string_view source, std::string begin_token, std::string end_token);
 
-  // With `adds_generation_prompt` the text ends where the model's answer begins. Throws UserError if the template
-  // refuses the messages, uses a filter or function that is not known, or goes on for too long.
+  // With `adds_generation_prompt` the result ends where the model's answer begins. Throws a UserError if the template
+  // rejects the messages, uses an unknown filter or function, or exceeds a limit.
   std::string render(const std::vector<ChatMessage>& messages, bool adds_generation_prompt) const;
 
  private:

@@ -1,4 +1,4 @@
-// Walks through the tokens of a template and counts how deep they nest.
+// A position in the tokens of a template, with a limit on nesting.
 #pragma once
 
 #include <string_view>
@@ -24,17 +24,17 @@ class TemplateCursor {
   bool is_name(std::string_view text) const { return is(Kind::name) && now().text == text; }
 
   const TemplateToken& take();
-  bool take_symbol(std::string_view text);  // if it is there
+  bool take_symbol(std::string_view text);  // true if it was there
   bool take_name(std::string_view text);
   void expect_symbol(std::string_view text);
   void expect_name(std::string_view text);
   std::string expect_any_name();
   void expect(Kind kind, std::string_view description);
 
-  [[noreturn]] void fail(std::string_view expected) const;  // got: the present token
+  [[noreturn]] void fail(std::string_view expected) const;  // got: the current token
   [[noreturn]] void fail(std::string_view expected, std::string_view got, std::string_view cause = {}) const;
 
-  // Alive while something nested is parsed.
+  // Exists while something nested is parsed.
   class Level {
    public:
     explicit Level(TemplateCursor& cursor);

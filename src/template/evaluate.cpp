@@ -10,7 +10,7 @@ namespace fwl {
 TemplateValue TemplateRenderer::evaluate(const Expression& expression, const TemplateScope& scope) {
   const TemplateMeter::Level level(meter_);
   meter_.spend(1);
-  meter_.stand_at(expression.line);
+  meter_.set_line(expression.line);
   switch (expression.kind) {
     case Expression::Kind::literal:
       return expression.value;
@@ -49,7 +49,7 @@ TemplateValue TemplateRenderer::evaluate_operation(const Expression& expression,
   const auto first = evaluate(*expression.parts[0], scope);
   switch (expression.kind) {
     case Expression::Kind::member: {
-      meter_.stand_at(expression.line);
+      meter_.set_line(expression.line);
       if (is_undefined(first) && expression.parts[0]->kind == Expression::Kind::name)
         meter_.fail(fmt::format("a value of '{}'", printable(expression.parts[0]->text)), "undefined");
       return member_of(meter_, first, text);
@@ -66,7 +66,7 @@ TemplateValue TemplateRenderer::evaluate_operation(const Expression& expression,
       break;
   }
   const auto second = evaluate(*expression.parts[1], scope);
-  meter_.stand_at(expression.line);
+  meter_.set_line(expression.line);
   if (expression.kind == Expression::Kind::item) return item_of(meter_, first, second);
   return arithmetic_result(meter_, text, first, second);
 }
@@ -74,7 +74,7 @@ TemplateValue TemplateRenderer::evaluate_operation(const Expression& expression,
 TemplateValue TemplateRenderer::evaluate_collection(const Expression& expression, const TemplateScope& scope) {
   TemplateValues values;
   for (const auto& part : expression.parts) values.push_back(evaluate(*part, scope));
-  meter_.stand_at(expression.line);
+  meter_.set_line(expression.line);
   if (expression.kind == Expression::Kind::joining) {
     std::string text;
     for (const auto& value : values) text += printed(meter_, value);
@@ -95,7 +95,7 @@ TemplateValue TemplateRenderer::evaluate_comparison(const Expression& expression
   auto left = evaluate(*expression.parts[0], scope);
   for (size_t i = 0; i < expression.operators.size(); ++i) {
     auto right = evaluate(*expression.parts[i + 1], scope);
-    meter_.stand_at(expression.line);
+    meter_.set_line(expression.line);
     if (!comparison_result(meter_, expression.operators[i], left, right)) return false;
     left = std::move(right);
   }
@@ -107,7 +107,7 @@ TemplateValue TemplateRenderer::evaluate_slice(const Expression& expression, con
   TemplateValues bounds;
   for (size_t i = 1; i < 4; ++i)
     bounds.push_back(expression.parts[i] ? evaluate(*expression.parts[i], scope) : TemplateNone{});
-  meter_.stand_at(expression.line);
+  meter_.set_line(expression.line);
   return slice_of(meter_, value, bounds[0], bounds[1], bounds[2]);
 }
 
@@ -116,7 +116,7 @@ TemplateArguments TemplateRenderer::evaluate_arguments(const Expression& express
   for (size_t i = 1; i < expression.parts.size(); ++i)
     arguments.positional.push_back(evaluate(*expression.parts[i], scope));
   for (const auto& [name, value] : expression.keywords) arguments.named.emplace_back(name, evaluate(*value, scope));
-  meter_.stand_at(expression.line);
+  meter_.set_line(expression.line);
   return arguments;
 }
 
@@ -156,7 +156,7 @@ TemplateValue TemplateRenderer::new_namespace(const TemplateArguments& arguments
   return namespaces_.back().get();
 }
 
-// A macro sees its parameters and what the template has at its top.
+// A macro sees its parameters and the global names of the template.
 TemplateValue TemplateRenderer::call_macro(const TemplateMacro& macro, const TemplateArguments& arguments) {
   const auto& parameters = macro.parameters;
   if (arguments.positional.size() > parameters.size())

@@ -62,7 +62,7 @@ TemplateExpressionPointer TemplateExpressionParser::negation() {
   return finish(start(Kind::negation, negation()));
 }
 
-// The comparison that is next, or an empty text.
+// Consumes a comparison operator; an empty string if there is none.
 std::string TemplateExpressionParser::take_comparison() {
   for (const std::string_view symbol : {"==", "!=", "<", "<=", ">", ">="})
     if (cursor_.take_symbol(symbol)) return std::string(symbol);
@@ -85,7 +85,7 @@ TemplateExpressionPointer TemplateExpressionParser::comparison() {
   return finish(std::move(node));
 }
 
-// Operators of one rank, from left to right.
+// Operators of one precedence, from left to right.
 template <class Part>
 TemplateExpressionPointer TemplateExpressionParser::arithmetic(std::initializer_list<std::string_view> symbols,
                                                                Part part) {

@@ -1,4 +1,4 @@
-// Parses the expressions of a template: operators, and the operands between them (template_operand_parser.cpp).
+// Parses the expressions of a template: operators (expression_parser.cpp) and operands (operand_parser.cpp).
 #pragma once
 
 #include <initializer_list>
@@ -10,16 +10,16 @@
 
 namespace fwl {
 
-enum class AllowsInlineIf { no, yes };  // no: where an `if` after the expression belongs to the tag
+enum class AllowsInlineIf { no, yes };  // no: an `if` after the expression belongs to the tag
 
 class TemplateExpressionParser {
  public:
   explicit TemplateExpressionParser(TemplateCursor& cursor) : cursor_(cursor) {}
 
   TemplateExpressionPointer expression();
-  // An expression, or several with commas between them.
+  // An expression, or several separated by commas.
   TemplateExpressionPointer tuple(AllowsInlineIf allows = AllowsInlineIf::yes);
-  // Zero or more `| filter`, on top of `inner`.
+  // Zero or more `| filter` applied to `inner`.
   TemplateExpressionPointer filters(TemplateExpressionPointer inner);
 
  private:

@@ -18,7 +18,7 @@ void expect_no_arguments(TemplateMeter& meter, const TemplateArguments& argument
   (void)arguments_by_name(meter, "this filter", arguments, {});
 }
 
-// For filters of a text alone; other values are printed first.
+// For filters of strings; other values are converted to strings first.
 template <auto function>
 TemplateValue text_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
   expect_no_arguments(meter, arguments);

@@ -20,7 +20,7 @@ TemplateValue attribute_of(TemplateMeter& meter, TemplateValue item, const Templ
   }
 }
 
-// Takes the first argument away and returns it.
+// Removes the first argument and returns it.
 TemplateValue taken_first(TemplateMeter& meter, std::string_view filter, TemplateArguments& arguments) {
   if (arguments.positional.empty()) meter.fail(fmt::format("an argument of {}", filter), "none");
   auto first = arguments.positional.front();

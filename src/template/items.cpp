@@ -9,7 +9,7 @@
 namespace fwl {
 namespace {
 
-// Python's slices: which places of a list are taken.
+// The indices that a Python slice selects from a list.
 struct SlicePlaces {
   size_t first = 0, count = 0;
   int64_t step = 1;
@@ -26,7 +26,7 @@ std::optional<int64_t> slice_bound(TemplateMeter& meter, const TemplateValue& va
 
 SlicePlaces slice_places(size_t items, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
   const auto size = static_cast<int64_t>(items);
-  step = std::clamp(step, -size - 1, size + 1);  // a longer step ends the slice just as well
+  step = std::clamp(step, -size - 1, size + 1);  // a longer step ends the slice too
   const int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? size - 1 : size;
   const auto place = [&](std::optional<int64_t> bound, int64_t otherwise) {
     if (!bound) return otherwise;

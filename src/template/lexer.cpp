@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "template/source.h"
-#include "template/words.h"
+#include "template/tag_lexer.h"
 
 namespace fwl {
 namespace {
 
-// One kind of line end; the last one of the template does not count.
+// Normalizes line ends and drops the last one of the template, as Jinja2 does.
 std::string with_plain_line_ends(std::string_view source) {
   std::string result;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -20,14 +20,14 @@ std::string with_plain_line_ends(std::string_view source) {
   return result;
 }
 
-// The bytes before the next {{, {% or {#.
+// The number of bytes before the next {{, {% or {#.
 size_t bytes_before_tag(std::string_view text) {
   for (size_t i = 0; (i = text.find('{', i)) != std::string_view::npos; ++i)
     if (i + 1 < text.size() && std::string_view("{%#").find(text[i + 1]) != std::string_view::npos) return i;
   return text.size();
 }
 
-// Whether the tag at the start of `text`, which is {% or starts with it, has this name.
+// Whether `text` starts with a tag {% of this name.
 bool is_tag_named(std::string_view text, std::string_view name) {
   text.remove_prefix(2);
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
@@ -70,18 +70,18 @@ class TemplateLexer {
       close_tag("#}");
     } else if (tag[1] == '{') {
       add(TemplateToken::Kind::output_begin, "{{");
-      cut_template_words(source_, "}}", tokens_);
+      lex_template_tag(source_, "}}", tokens_);
       add(TemplateToken::Kind::output_end, "}}");
       close_tag("}}");
     } else {
       add(TemplateToken::Kind::tag_begin, "{%");
-      cut_template_words(source_, "%}", tokens_);
+      lex_template_tag(source_, "%}", tokens_);
       add(TemplateToken::Kind::tag_end, "%}");
       close_tag("%}");
     }
   }
 
-  // Adds the text without the white space that the tag after it takes, and goes to after the tag's sign.
+  // Adds the text, without the white space that the next tag strips, and moves past the start of the tag.
   void take_text_before_tag(size_t bytes) {
     auto text = source_.rest().substr(0, bytes);
     const auto tag = source_.rest().substr(bytes, 3);
@@ -97,7 +97,7 @@ class TemplateLexer {
     source_.take(bytes + (sign == '-' || sign == '+' ? 3 : 2));
   }
 
-  // Goes past the close and the white space that it takes.
+  // Moves past the end of the tag and the white space that it strips.
   void close_tag(std::string_view close, bool takes_line_end = true) {
     const bool takes_all = source_.starts("-"), takes_none = source_.starts("+");
     source_.take(close.size() + (takes_all || takes_none ? 1 : 0));
@@ -115,7 +115,7 @@ class TemplateLexer {
     close_tag("%}", takes_line_end);
   }
 
-  // Text before {% raw %}, and between it and {% endraw %}.
+  // Adds the text before {% raw %}, and the text up to {% endraw %}.
   void cut_raw_text(size_t bytes_before) {
     take_text_before_tag(bytes_before);
     take_name_and_close("raw", false);

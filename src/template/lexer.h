@@ -1,5 +1,5 @@
-// Cuts a template into text and the words of its tags, with the white space that chat templates expect: tags alone on a
-// line leave nothing of it (trim_blocks and lstrip_blocks), `-` takes all white space, `+` none.
+// Splits a template into text and the tokens of its tags. White space is handled as chat templates expect: a line with
+// nothing but tags leaves nothing (trim_blocks and lstrip_blocks), `-` strips all white space, `+` none.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace fwl {
 
-// Ends with a token of kind end. Throws UserError with the line.
+// The last token has the kind `end`. Throws a UserError with the line.
 std::vector<TemplateToken> cut_template(std::string_view where, std::string_view source);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// What one rendering of a template may use and where it stands: templates come from files that nobody vouches for.
+// Limits the resources of rendering an untrusted template, and knows the current line for errors.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace fwl {
 struct TemplateLimits {
   static constexpr size_t source_bytes = 1U << 20, output_bytes = 64U << 20, steps = 10'000'000;
   static constexpr int nesting = 100;           // of tags and brackets in the source
-  static constexpr int expression_depth = 200;  // a chain of 200 operators is that deep
-  static constexpr int rendering_depth = 400;   // with macros that call macros
+  static constexpr int expression_depth = 200;  // e.g. a chain of 200 operators
+  static constexpr int rendering_depth = 400;   // including macros that call macros
   static constexpr int value_depth = 64;        // of lists in lists
 };
 
@@ -22,18 +22,18 @@ class TemplateMeter {
  public:
   explicit TemplateMeter(std::string_view where) : where_(where) {}
 
-  void stand_at(int line) { line_ = line; }
+  void set_line(int line) { line_ = line; }
 
-  // Throws UserError when the template has used what it may. Memory is bounded too: whatever is made costs steps.
+  // Throws a UserError when the limit is reached. This limits memory too, because creating values costs steps.
   void spend(size_t steps);
   void spend_bytes(size_t bytes) { spend(bytes / 16); }
 
   [[noreturn]] void fail(std::string_view expected, std::string_view got, std::string_view likely_cause = {}) const;
 
-  // For raise_exception: the template itself says what is wrong.
+  // For raise_exception: the template rejects its input with a message.
   [[noreturn]] void refuse(std::string_view message) const;
 
-  // Alive while something nested is rendered.
+  // Exists while something nested is rendered.
   class Level {
    public:
     explicit Level(TemplateMeter& meter);

@@ -37,7 +37,7 @@ TemplateValue split_method(TemplateMeter& meter, const std::string& text, const 
   return list_value(meter, std::move(parts));
 }
 
-// Whether one text, or one of several in a tuple, passes.
+// Whether a string, or any string of a tuple, passes.
 template <class Passes>
 bool any_affix(TemplateMeter& meter, const TemplateValue& affixes, Passes passes) {
   const auto* list = list_in(affixes);

@@ -1,4 +1,4 @@
-// What the operators of templates do with values.
+// The operators of templates.
 #pragma once
 
 #include <string_view>
@@ -16,11 +16,11 @@ TemplateValue signed_number(TemplateMeter& meter, std::string_view sign, const T
 bool comparison_result(TemplateMeter& meter, std::string_view symbol, const TemplateValue& left,
                        const TemplateValue& right);
 
-// value[index] and value.name: undefined if there is none, an error if `value` is undefined itself.
+// value[index] and value.name: undefined if missing, an error if `value` itself is undefined.
 TemplateValue item_of(TemplateMeter& meter, const TemplateValue& value, const TemplateValue& index);
 TemplateValue member_of(TemplateMeter& meter, const TemplateValue& value, std::string_view name);
 
-// value[start:stop:step], where each may be none.
+// value[start:stop:step], each of which may be none.
 TemplateValue slice_of(TemplateMeter& meter, const TemplateValue& value, const TemplateValue& start,
                        const TemplateValue& stop, const TemplateValue& step);
 

@@ -20,7 +20,7 @@ class TemplateParser {
   using Statement = TemplateStatement;
   using Token = TemplateToken::Kind;
 
-  // Up to a tag with one of these names, which is not taken; or to the end of the template if there are none.
+  // Statements up to a tag with one of these names, which is not consumed; without names, to the end of the template.
   TemplateBlock block(std::initializer_list<std::string_view> ends) {
     const TemplateCursor::Level level(cursor_);
     TemplateBlock statements;
@@ -45,7 +45,7 @@ class TemplateParser {
 
   void end_tag() { cursor_.expect(Token::tag_end, "%}"); }
 
-  // The body of a tag whose own end comes next, up to and with the name of the end.
+  // The body of a tag, up to and including the name of its end tag.
   TemplateBlock body_until(std::string_view end) {
     end_tag();
     auto body = block({end});
@@ -162,7 +162,7 @@ class TemplateParser {
     return statement;
   }
 
-  // Marks what the model wrote, for training on it; the text is that of its body.
+  // {% generation %} marks the model's own text for training; it renders as its body.
   Statement generation(int line) {
     cursor_.take();
     Statement statement{.kind = Statement::Kind::scope, .line = line};
@@ -180,7 +180,7 @@ class TemplateParser {
 
   TemplateCursor cursor_;
   TemplateExpressionParser expressions_;
-  int loops_ = 0, inner_scopes_ = 0;  // around the present tag
+  int loops_ = 0, inner_scopes_ = 0;  // around the current tag
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace fwl {
 
-// Throws UserError with the line for tags and syntax that are not understood. Filters, tests and functions are looked
-// up when they are used, so that parts for tools may hold what this project does not know.
+// Throws a UserError with the line of unsupported tags and syntax. Filters, tests and functions are looked up when they
+// are used, so that unused branches (tools) may contain unsupported ones.
 TemplateBlock parse_template(std::string_view where, std::string_view source);
 
 }  // namespace fwl

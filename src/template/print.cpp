@@ -80,7 +80,7 @@ std::string quoted_for_json(std::string_view text) {
   return result += '"';
 }
 
-// Writes one value, and through itself what the value holds.
+// Writes a value recursively.
 class ValuePrinter {
  public:
   enum class Form { python, json };
@@ -130,7 +130,7 @@ class ValuePrinter {
     if (indent_) add("\n" + std::string(static_cast<size_t>(*indent_) * static_cast<size_t>(level), ' '));
   }
 
-  // `print_item` is called with the place of each item.
+  // Calls `print_item` with the index of each item.
   template <class PrintItem>
   void print_items(std::string_view open, std::string_view close, size_t count, int level, PrintItem print_item) {
     add(open);

@@ -1,4 +1,4 @@
-// Values as texts: as Python prints them, and as JSON.
+// Converts values to strings, as Python prints them and as JSON.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace fwl {
 
-// A text as it is; items of lists and dicts in quotes. Undefined is empty.
+// A string as it is, strings inside lists and dicts in quotes. Undefined is empty.
 std::string printed(TemplateMeter& meter, const TemplateValue& value);
 
-// In one line, or with each item in a line of its own, `indent` spaces deeper than its list.
+// On one line, or with each item on its own line, indented by `indent` spaces per level.
 std::string json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent = {});
 
 }  // namespace fwl

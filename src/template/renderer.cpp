@@ -10,7 +10,7 @@
 namespace fwl {
 namespace {
 
-// What `loop` is in one round.
+// The value of `loop` in one iteration.
 TemplateValue loop_state(TemplateMeter& meter, const TemplateValues& items, size_t round) {
   const auto index = static_cast<int64_t>(round), length = static_cast<int64_t>(items.size());
   return dict_value(meter, {{"index0", index},
@@ -52,7 +52,7 @@ std::string TemplateRenderer::captured(const TemplateBlock& block, TemplateScope
 TemplateRenderer::Flow TemplateRenderer::run(const TemplateBlock& block, TemplateScope& scope) {
   const TemplateMeter::Level level(meter_);
   for (const auto& statement : block) {
-    meter_.stand_at(statement.line);
+    meter_.set_line(statement.line);
     meter_.spend(1);
     if (const auto flow = run(statement, scope); flow != Flow::onward) return flow;
   }

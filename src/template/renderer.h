@@ -1,4 +1,4 @@
-// Renders the tree of a template: statements here, expressions in template_evaluate.cpp.
+// Renders the tree of a template: statements in renderer.cpp, expressions in evaluate.cpp.
 #pragma once
 
 #include <map>
@@ -17,17 +17,17 @@ class TemplateScope {
   explicit TemplateScope(const TemplateScope* outer = nullptr) : outer_(outer) {}
 
   void set(const std::string& name, TemplateValue value) { values_[name] = std::move(value); }
-  const TemplateValue* find(std::string_view name) const;  // here or further out, or null
+  const TemplateValue* find(std::string_view name) const;  // in this scope or an outer one, or null
 
  private:
   const TemplateScope* outer_;
   std::map<std::string, TemplateValue, std::less<>> values_;
 };
 
-// For one rendering. What the template may use is bounded by the meter.
+// For one rendering, limited by the meter.
 class TemplateRenderer {
  public:
-  // `globals` is what the template finds; its own assignments are added.
+  // `globals` holds the names that the template can use; its assignments are added to it.
   TemplateRenderer(TemplateMeter& meter, TemplateScope& globals) : meter_(meter), globals_(globals) {}
 
   std::string render(const TemplateBlock& block);

@@ -1,4 +1,4 @@
-// A place in the source of a template, which moves forward and knows its line.
+// A position in the source of a template, with its line number.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class TemplateSource {
 
   void take_space() { take(rest().size() - strip_text(rest(), TextEnd::start).size()); }
 
-  // Whether the end of a tag is here, perhaps with its sign.
+  // Whether the end of a tag is here, with or without a sign (- or +).
   bool is_at_close(std::string_view close) const {
     const bool has_sign = starts("-") || (starts("+") && close != "}}");
     return rest().substr(has_sign ? 1 : 0).starts_with(close);

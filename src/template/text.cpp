@@ -11,7 +11,7 @@
 namespace fwl {
 namespace {
 
-// The first character of a text that is not empty; a broken byte stands for itself, outside of Unicode.
+// The first character of a non-empty string; an invalid byte gets a value outside Unicode.
 CodePoint first_character(std::string_view text) {
   const auto found = first_code_point(text);
   return found.bytes ? found : CodePoint{0x110000, 1};
@@ -53,7 +53,7 @@ std::string text_in_case(std::string_view text, LetterCase letter_case) {
   return result;
 }
 
-// `starts_word` says of a character whether the next one starts a word.
+// `starts_word` says whether the character after this one starts a word.
 template <class StartsWord>
 std::string titled(std::string_view text, StartsWord starts_word) {
   std::string result;
@@ -140,7 +140,7 @@ size_t find_text(std::string_view text, std::string_view part, size_t from) {
 
 std::vector<std::string_view> split_text(TemplateMeter& meter, std::string_view text,
                                          std::optional<std::string_view> separator, int64_t most) {
-  meter.spend(text.size());  // as many parts there may be
+  meter.spend(text.size());  // an upper bound on the number of parts
   if (!separator) return split_at_spaces(text, most);
   if (separator->empty()) meter.fail("a separator", "an empty text");
   std::vector<std::string_view> parts;

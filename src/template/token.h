@@ -1,4 +1,4 @@
-// The words of a template.
+// The tokens of a template.
 #pragma once
 
 #include <string>

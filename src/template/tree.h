@@ -46,13 +46,13 @@ struct TemplateExpression {
   std::vector<std::pair<std::string, TemplateExpressionPointer>> keywords = {};
 };
 
-// No name in a template looks like this: the text of a capture, for its filters.
+// The name that holds the text of a capture for its filters; no name in a template can look like this.
 constexpr const char* captured_text_name = "(captured)";
 
 struct TemplateStatement;
 using TemplateBlock = std::vector<TemplateStatement>;
 
-// A loop or an assignment gives values to names, or to one member of a namespace.
+// The target of a loop or an assignment: names, or one member of a namespace.
 struct TemplateTarget {
   std::vector<std::string> names;
   bool is_unpacked = false;  // a, b = …
@@ -73,12 +73,12 @@ struct TemplateStatement {
   enum class Kind {
     text,        // text
     output,      // value
-    condition,   // the first of branches whose condition is null or true
-    loop,        // target in value if condition: branches[0]; without any item branches[1], if there is one
+    condition,   // the first of `branches` whose condition is null or true
+    loop,        // target in value if condition: branches[0]; else branches[1], if there is one
     assignment,  // target = value
-    capture,     // target = the text of branches[0], through the filters of value
+    capture,     // target = the rendered branches[0], with the filters of value
     macro,       // macro
-    scope,       // branches[0], whose assignments end with it
+    scope,       // branches[0], with its own assignments
     leave_loop,  // break
     next_round,  // continue
   };

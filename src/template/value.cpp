@@ -17,7 +17,7 @@ int depth_of_value(const TemplateValue& value) {
   return 0;
 }
 
-// Values nest so little that walking through them and freeing them cannot exhaust the stack.
+// Nesting is limited, so that traversing and freeing values cannot exhaust the stack.
 int depth_around(const TemplateMeter& meter, int depth, const TemplateValue& inner) {
   depth = std::max(depth, 1 + depth_of_value(inner));
   if (depth > TemplateLimits::value_depth)

@@ -1,4 +1,4 @@
-// The values that templates compute with. All but namespaces never change, so copies share what they hold.
+// The values of templates. All but namespaces are immutable, so copies share their content.
 #pragma once
 
 #include <cstdint>
@@ -34,20 +34,20 @@ struct TemplateList {
 };
 
 struct TemplateDict {
-  std::vector<std::pair<std::string, TemplateValue>> entries;  // in the order in which they were written
+  std::vector<std::pair<std::string, TemplateValue>> entries;  // in insertion order
   int depth = 1;
 
   const TemplateValue* find(std::string_view key) const;
 };
 
-// Owned by the rendering, as namespaces may hold each other.
+// Owned by the rendering, because namespaces may refer to each other.
 struct TemplateNamespace {
   std::map<std::string, TemplateValue, std::less<>> members;
 };
 
 TemplateValue text_value(std::string text);
 TemplateValue list_value(const TemplateMeter& meter, TemplateValues items, bool is_tuple = false);
-// Of equal keys the last one counts.
+// If keys repeat, the last one wins.
 TemplateValue dict_value(TemplateMeter& meter, const std::vector<std::pair<std::string, TemplateValue>>& entries);
 
 // Null for other kinds.
@@ -63,7 +63,8 @@ std::string kind_of(const TemplateValue& value);  // for errors
 bool is_true(const TemplateValue& value);
 bool are_equal(TemplateMeter& meter, const TemplateValue& left, const TemplateValue& right);
 
-// What a loop goes through: the items of a list, the keys of a dict, the characters of a text, nothing of undefined.
+// What a loop iterates over: the items of a list, the keys of a dict, the characters of a string, nothing for
+// undefined.
 TemplateValues items_of(TemplateMeter& meter, const TemplateValue& value);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Tokens that are found in the text as they are, before it is split: <|endoftext|> and its kind.
+// Finds added tokens such as <|endoftext|> in a text, before it is split.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ struct AddedToken {
   TokenId id = 0;
   std::string content;
   bool is_special = true;
-  bool is_single_word = false;  // counts only between characters that are not part of a word
+  bool is_single_word = false;  // matches only between characters that are not part of a word
   bool takes_space_before = false;
   bool takes_space_behind = false;
-  bool is_normalized = false;  // looked for in the normalized text, after those that are not
+  bool is_normalized = false;  // searched in the normalized text, after the others
 
   bool operator==(const AddedToken&) const = default;
 };
 
-// Finds the leftmost, and there the longest, of a set of tokens.
+// Finds the leftmost match of a set of tokens, and the longest at that position.
 class AddedTokenFinder {
  public:
   struct Found {
-    size_t start = 0, end = 0;  // with the white space that the token takes
+    size_t start = 0, end = 0;  // including the white space that the token absorbs
     TokenId id = 0;
   };
 
   void add(const AddedToken& token);
   bool empty() const { return tokens_.empty(); }
 
-  // Calls between(text) for what is between tokens (if not empty) and token(id), in order.
+  // Calls between(text) for text between tokens (if not empty) and token(id) for tokens, in order.
   template <class Between, class Token>
   void split(std::string_view text, Between&& between, Token&& token) const {
     size_t done = 0, from = 0;
@@ -46,7 +46,7 @@ class AddedTokenFinder {
   }
 
  private:
-  // Advances `from` behind the match; white space before `done` belongs to an earlier token.
+  // Moves `from` past the match; white space before `done` belongs to an earlier token.
   bool find(std::string_view text, size_t& from, size_t done, Found& found) const;
   const AddedToken* longest_at(std::string_view text, size_t start) const;
 

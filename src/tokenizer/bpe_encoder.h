@@ -1,4 +1,4 @@
-// One thread's working memory for byte-level BPE, kept from call to call because its cache is worth keeping.
+// The working memory of one thread for byte-level BPE, reused from call to call because of its cache.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class BpeTokenizer::Encoder {
   std::string normalized_;
 };
 
-// Lends encoders to threads; there are never more than threads that encode at the same time.
+// Lends encoders to threads; there are at most as many as threads that encode at the same time.
 class BpeTokenizer::EncoderPool {
  public:
   std::unique_ptr<Encoder> take();

@@ -23,7 +23,7 @@ void refuse_settings(const std::string& where, const Json& model) {
     fail(where + ": dropout", "none", "some", "ids would be random");
 }
 
-// Ids may have holes, but not so many that a single wrong number would ask for gigabytes.
+// Ids may have gaps, but the limit keeps a single wrong number from allocating gigabytes.
 void place_token(const std::string& where, std::string name, const Json& id, size_t limit, BpeVocabulary& vocabulary) {
   if (!id.is_number_integer() || id < 0 || id >= limit)
     fail(fmt::format("{}: token '{}'", where, name), fmt::format("an id below {}", limit), json_number_or_kind(id));

@@ -9,14 +9,14 @@
 
 namespace fwl {
 
-// What the file says, or a UserError: normalizers other than NFC, models other than BPE and steps of splitting that are
-// not byte-level are refused. Post-processors (begin and end tokens) and decoders do not matter here.
+// Parses the file. Throws a UserError for normalizers other than NFC, models other than BPE and pre-tokenizers that are
+// not byte-level. Ignores post-processors (begin and end tokens) and decoders.
 BpeVocabulary parse_tokenizer_json(const std::string& where, std::string_view json);
 
-// Its fields "model" and "added_tokens" alone.
+// Only the fields "model" and "added_tokens".
 BpeVocabulary vocabulary_from_json(const std::string& where, const nlohmann::json& root);
 
-// Begin and end tokens: by the text of a tokenizer_config.json if it is not empty, otherwise by their usual names.
+// Sets begin and end tokens from the content of a tokenizer_config.json, or from their usual names if it is empty.
 void find_begin_and_end(const std::string& where, std::string_view config_json, BpeVocabulary& vocabulary);
 
 }  // namespace fwl

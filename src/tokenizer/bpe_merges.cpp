@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// Up to this many symbols a plain scan beats the heap; beyond it the scan's square would hurt.
+// Up to this many symbols a plain scan, quadratic in their number, is faster than the heap.
 constexpr size_t few_symbols = 100;
 
 uint64_t pair_of(TokenId left, TokenId right) {
@@ -44,7 +44,7 @@ void BpeMerges::apply(std::vector<TokenId>& ids, Workspace& workspace) const {
   ids.size() <= few_symbols ? apply_to_few(ids, workspace) : apply_to_many(ids, workspace);
 }
 
-// ranks[i] is that of the pair (i, i + 1).
+// ranks[i] is the rank of the pair (i, i + 1).
 void BpeMerges::apply_to_few(std::vector<TokenId>& ids, Workspace& workspace) const {
   auto& ranks = workspace.ranks;
   ranks.resize(ids.size() - 1);
@@ -61,7 +61,7 @@ void BpeMerges::apply_to_few(std::vector<TokenId>& ids, Workspace& workspace) co
   }
 }
 
-// A linked list of symbols and a heap of pairs; a pair whose symbols have changed since is skipped.
+// Uses a linked list of symbols and a heap of pairs; skips pairs whose symbols have changed in the meantime.
 void BpeMerges::apply_to_many(std::vector<TokenId>& ids, Workspace& workspace) const {
   auto& symbols = workspace.symbols;
   auto& heap = workspace.heap;

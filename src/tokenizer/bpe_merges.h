@@ -1,4 +1,4 @@
-// The heart of byte-level BPE: joins the neighbours whose merge was learned first, again and again.
+// The merge loop of byte-level BPE: repeatedly joins the neighbours whose merge was learned first.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ class BpeMerges {
   };
 
   explicit BpeMerges(size_t count);
-  // Merges are added in the order in which they were learned. False: this pair was there already.
+  // Merges are added in the order in which they were learned. False: the pair exists already.
   bool add(TokenId left, TokenId right, TokenId merged);
 
-  // Always the merge that was learned first, and of equal ones the leftmost. Changes `ids` in place.
+  // Applies merges in the order in which they were learned, leftmost first. Changes `ids` in place.
   void apply(std::vector<TokenId>& ids, Workspace& workspace) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace fwl {
 namespace {
 
-// Everything that ids depend on, in a form without ambiguity.
+// Everything that ids depend on, in an unambiguous form.
 Digest hash_of(const BpeVocabulary& vocabulary) {
   Sha256 hash;
   const auto add_number = [&](int64_t number) { hash.update(&number, sizeof number); };
@@ -91,7 +91,7 @@ void BpeTokenizer::read_added(const BpeVocabulary& vocabulary) {
       fail(label, fmt::format("an id below {}", vocabulary_size()), fmt::format("{}", token.id));
     const auto& name = vocabulary.tokens[static_cast<size_t>(token.id)];
     if (name != token.content) fail(label, "an id of its own", fmt::format("{}, which is '{}'", token.id, name));
-    // The content is a text, not names of bytes; the two differ outside ASCII.
+    // The content is plain text, not GPT-2's byte names; the two differ outside ASCII.
     auto& bytes = bytes_of_id_[static_cast<size_t>(token.id)];
     if (bytes != token.content) {
       id_of_bytes_.erase(bytes);

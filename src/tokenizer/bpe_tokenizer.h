@@ -1,4 +1,4 @@
-// Byte-level BPE, as GPT-2, Llama 3, Qwen and SmolLM have it: every byte string has ids and comes back from them.
+// Byte-level BPE, as in GPT-2, Llama 3, Qwen and SmolLM.
 #pragma once
 
 #include <array>
@@ -17,22 +17,22 @@ namespace fwl {
 
 // A vocabulary as plain data, whatever file it came from.
 struct BpeVocabulary {
-  std::vector<std::string> tokens;  // by id, in GPT-2's names of bytes; "": there is no token with this id
+  std::vector<std::string> tokens;                          // by id, in GPT-2's byte names; "": no token has this id
   std::vector<std::pair<std::string, std::string>> merges;  // in the order in which they were learned
   std::vector<AddedToken> added;
   std::vector<SplitStep> splits;
-  bool ignores_merges = false;     // a piece that is a token becomes that token, whatever the merges say
-  bool is_nfc = false;             // text is brought to Unicode's normal form C first
-  std::optional<TokenId> unknown;  // stands for a byte that has no token; without it such bytes are left out
-  bool fuses_unknown = false;      // one such token for a run of bytes that have none
+  bool ignores_merges = false;     // a piece that is a token becomes that token directly
+  bool is_nfc = false;             // normalize text to Unicode's form C first
+  std::optional<TokenId> unknown;  // replaces bytes that have no token; without it they are left out
+  bool fuses_unknown = false;      // one unknown token for a run of such bytes
   std::optional<TokenId> begin, end;
 };
 
-// The steps of encode: added tokens are found; the rest is split into pieces; in each piece, bytes are merged.
-// A byte that is not part of valid UTF-8 is a piece of its own. encode may be called by many threads at once.
+// encode finds added tokens, splits the rest into pieces, and merges the bytes within each piece. A byte outside valid
+// UTF-8 is a piece of its own. encode is thread-safe.
 class BpeTokenizer : public Tokenizer {
  public:
-  // Throws UserError where the vocabulary contradicts itself; `where` names it in errors.
+  // Throws a UserError if the vocabulary contradicts itself; `where` names it in errors.
   BpeTokenizer(std::string where, const BpeVocabulary& vocabulary);
   ~BpeTokenizer() override;
 
@@ -45,12 +45,12 @@ class BpeTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override { return begin_; }
   std::optional<TokenId> end_token() const override { return end_; }
-  // Known for the published split patterns, see split_cut.h; for others a document has to be read whole.
+  // Known for the published split patterns, see split_cut.h; with others a document must be encoded whole.
   size_t safe_cut(std::string_view text) const override;
   Digest hash() const override { return hash_; }
 
-  // Bytes without a token, which encode leaves out (or turns into the unknown token) as its peers do. Some published
-  // vocabularies lack bytes that never occur in UTF-8, or some control characters.
+  // Bytes without a token, which encode leaves out or replaces by the unknown token, as Hugging Face's tokenizers does.
+  // Some published vocabularies lack bytes that never occur in UTF-8, or control characters.
   std::string missing_bytes() const;
   // True if decode(encode(x)) == x for every byte string.
   bool is_lossless() const { return is_lossless_; }

@@ -1,4 +1,4 @@
-// The vocabulary inside a GGUF file.
+// Opens the vocabulary inside a GGUF file.
 #pragma once
 
 #include <memory>

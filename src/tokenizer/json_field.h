@@ -1,4 +1,4 @@
-// Reads fields of JSON files that nobody vouches for: what is missing or of another kind is one clear error.
+// Reads fields of untrusted JSON; a missing field or a wrong type is a one-line error.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ const nlohmann::json& json_member(const std::string& where, const nlohmann::json
 
 const nlohmann::json& json_or_null(const nlohmann::json& object, const char* name);
 
-// For errors: a number as it is, anything else by its kind, since it may be long.
+// For errors: a number itself, anything else by its type, since it may be long.
 std::string json_number_or_kind(const nlohmann::json& value);
 
-// For bool, double and std::string; a missing or null field is an error, or the default.
+// For bool, double and std::string. A missing or null field is an error, or gives the default if there is one.
 template <class T>
 T json_field(const std::string& where, const nlohmann::json& object, const char* name);
 template <class T>

@@ -12,10 +12,10 @@
 namespace fwl {
 namespace {
 
-// Below U+0300 every character is its own normal form, and none combines with the one before.
+// Characters below U+0300 are their own normal form and do not combine with the one before.
 constexpr unsigned char first_lead_to_check = 0xCC;
 
-// U+11A7 stands right before the Hangul final consonants but is none; utf8proc 2.8 takes it for one and drops it.
+// U+11A7 comes right before the Hangul final consonants; utf8proc 2.8 mistakes it for one and drops it.
 constexpr std::string_view before_hangul_finals = "\u11A7";
 
 void append_normalized(std::string_view valid, std::string& result) {

@@ -1,4 +1,4 @@
-// Unicode's normal form C, which some vocabularies (Qwen) ask for.
+// Normalizes to Unicode's form C, which some vocabularies (Qwen) require.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace fwl {
 
-// A quick look that may say no for a text that is in normal form, but never yes for one that is not.
+// A quick check: true is certain, false may be wrong.
 bool is_nfc(std::string_view text);
 
 // Valid stretches are normalized; bytes that are not part of valid UTF-8 stay as they are.

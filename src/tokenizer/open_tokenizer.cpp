@@ -1,4 +1,4 @@
-// Finds out what kind of vocabulary a path holds, and opens it.
+// Recognises the kind of vocabulary at a path, and opens it.
 #include <filesystem>
 
 #include "files/memory_map.h"

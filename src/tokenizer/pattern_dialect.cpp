@@ -41,7 +41,7 @@ constexpr CategoryRange new_ranges[] = {
 };
 // clang-format on
 
-// The property White_Space, which is what \s means in the published patterns, and what is between its ranges.
+// The property White_Space, which is \s in the published patterns, and its complement.
 constexpr std::string_view white_space =
     R"(\x09-\x0D\x20\x85\xA0\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 constexpr std::string_view other_than_white_space =

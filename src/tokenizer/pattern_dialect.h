@@ -1,5 +1,4 @@
-// Split patterns are published for Oniguruma with Unicode 16; this writes them for PCRE2, whose classes differ a
-// little.
+// Translates split patterns, which are published for Oniguruma with Unicode 16, to PCRE2.
 #pragma once
 
 #include <string>
@@ -7,8 +6,8 @@
 
 namespace fwl {
 
-// Differences that are bridged: \s (PCRE2 adds U+180E), and \p{L}, \p{M}, \p{N}, \d and their kinds (PCRE2 10.42 knows
-// Unicode 14). Constructs that PCRE2 would read in another sense (\h, nested classes, &&) are refused with a UserError.
+// Rewrites \s (PCRE2 adds U+180E), and \p{L}, \p{M}, \p{N}, \d and their subclasses (PCRE2 10.42 has Unicode 14).
+// Throws a UserError for constructs with another meaning in PCRE2 (\h, nested classes, &&).
 std::string pattern_for_pcre2(std::string_view where, std::string_view pattern);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Remembers the ids of pieces that were met before, in a fixed amount of memory.
+// Caches the ids of recent pieces in a fixed amount of memory.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace fwl {
 
-// Two places per piece; a new piece drives out the older of the two. An entry fills one line of the processor's cache.
-// The memory grows with use, up to 4 MB.
+// Two-way set associative: a new piece replaces the older of two entries. An entry fills one cache line. Memory grows
+// with use, up to 4 MB.
 class PieceCache {
  public:
   static constexpr size_t max_piece_bytes = 31, max_ids = 7;

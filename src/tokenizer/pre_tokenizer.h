@@ -1,4 +1,4 @@
-// Cuts text into the pieces inside which byte-level BPE merges, in one or more steps.
+// Splits text into the pieces within which byte-level BPE merges, in one or more steps.
 #pragma once
 
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace fwl {
 
-// Every match of the pattern is a piece, and so is what lies between two matches.
+// Every match of the pattern is a piece, and so is the text between two matches.
 struct SplitStep {
   std::string pattern;         // empty: the text stays whole
   bool is_literal = false;     // the pattern is a plain text
-  bool adds_space = false;     // a text that does not start with a space gets one first
-  bool drops_between = false;  // what lies between matches is dropped
+  bool adds_space = false;     // add a space to a text that does not start with one
+  bool drops_between = false;  // drop the text between matches
 };
 
-// The steps that go by this name in GGUF files ("gpt-2", "smollm", "llama-bpe", "qwen2", …). Throws UserError.
+// The steps for a name in a GGUF file ("gpt-2", "smollm", "llama-bpe", "qwen2", …). Throws a UserError.
 std::vector<SplitStep> published_split(std::string_view where, std::string_view name);
 
-// "\p{N}" for digits one by one, as a step of its own before GPT-2's.
+// "\p{N}" for single digits, as a step before GPT-2's.
 SplitStep digits_step(bool one_by_one);
 SplitStep gpt2_step();
 
-// True for the steps above, whatever file they come from: those for which split_cut.h knows where text may be cut.
+// True for the published steps above, for which split_cut.h knows where text may be cut.
 bool is_published(const SplitStep& step);
 
 class PreTokenizer {
  public:
   PreTokenizer(const std::string& where, const std::vector<SplitStep>& steps);
 
-  // Calls sink(piece) for every piece of a valid UTF-8 text, in order. The piece is gone when sink returns.
+  // Calls sink(piece) for every piece of a valid UTF-8 text, in order. The view is valid only during the call.
   template <class Sink>
   void split(std::string_view text, SplitPattern::Workspace& workspace, Sink&& sink) const {
     run(0, text, workspace, sink);

@@ -30,7 +30,7 @@ SplitStep split_step(const std::string& where, const Json& node) {
   return step;
 }
 
-// True when the step turned text into bytes, after which no other may follow.
+// True if the step turned text into bytes, after which no other step may follow.
 bool add_step(const std::string& where, const Json& node, std::vector<SplitStep>& steps, int depth) {
   const auto type = json_field<std::string>(where, node, "type");
   if (type == "ByteLevel") {

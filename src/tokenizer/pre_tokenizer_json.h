@@ -1,4 +1,4 @@
-// The steps before the merges of byte-level BPE, as a tokenizer.json describes them.
+// Parses the pre-tokenizer and normalizer of a tokenizer.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

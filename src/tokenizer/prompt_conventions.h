@@ -1,4 +1,4 @@
-// How a published model wants its prompts: whether texts begin with a token of their own, and its chat template.
+// How a published model expects its prompts: whether texts start with a begin token, and the chat template.
 #pragma once
 
 #include <string>

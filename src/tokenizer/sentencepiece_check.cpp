@@ -55,7 +55,7 @@ struct Unit {
   uint32_t value() const { return bits & ~(1U << 31); }
 };
 
-// Follows every way through the trie: each step and each value must stay inside.
+// Follows every path through the trie: each step and each value must stay inside.
 bool stays_inside(const std::vector<Unit>& units, size_t texts_bytes) {
   std::vector<bool> is_known(units.size());
   std::vector<uint32_t> to_visit;
@@ -79,7 +79,7 @@ bool stays_inside(const std::vector<Unit>& units, size_t texts_bytes) {
   return true;
 }
 
-// The table: the size of the trie, the trie, and texts that end with a zero.
+// The table: the size of the trie, the trie, and strings that end with a zero.
 void check_table(const std::string& where, std::string_view table) {
   if (table.empty()) return;
   if (table.size() > max_table_bytes) reject(where, "a huge table of the normalizer");

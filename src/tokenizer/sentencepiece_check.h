@@ -1,4 +1,4 @@
-// Looks through a SentencePiece model for what the SentencePiece library would follow without looking.
+// Checks the part of a SentencePiece model that the SentencePiece library uses unchecked.
 #pragma once
 
 #include <string>
@@ -6,8 +6,7 @@
 
 namespace fwl {
 
-// The library trusts the table of the normalizer (a trie that is walked by offsets) and crashes where one leads
-// outside. Throws UserError.
+// The library trusts the offsets in the normalizer's trie and crashes if one points outside. Throws a UserError.
 void check_sentencepiece_model(const std::string& where, std::string_view model);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// SentencePiece writes to the error stream as it likes; this library never does.
+// Silences SentencePiece's messages on the error stream.
 #pragma once
 
 // Exported by the library, but in none of its installed headers.

@@ -1,4 +1,4 @@
-// Writes a SentencePiece model from plain data, for vocabularies that come in other files.
+// Serialises a SentencePiece model, for vocabularies that come in other file formats.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct SentencePieceModel {
   };
   std::vector<Piece> pieces;  // by id
   bool falls_back_to_bytes = false;
-  bool adds_space = true;                // in front of every text
-  std::string normalization_table = {};  // as the library compiles it; empty: text stays as it is
+  bool adds_space = true;                // before every text
+  std::string normalization_table = {};  // as compiled by the library; empty: no normalization
   std::string begin = "<s>", end = "</s>";
 };
 
-// The bytes of a .model file: merges by score.
+// The bytes of a .model file.
 std::string to_bytes(const SentencePieceModel& model);
 
 }  // namespace fwl

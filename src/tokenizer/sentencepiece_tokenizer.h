@@ -1,4 +1,4 @@
-// SentencePiece vocabularies (Llama 1 and 2, T5 and their kin): opening them, and training new ones from text.
+// SentencePiece vocabularies (Llama 1 and 2, T5): opens them, and trains new ones from text.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ class SentencePieceProcessor;
 
 namespace fwl {
 
-// decode(encode(x)) == x holds for valid UTF-8 without U+2581 if the model falls back to bytes and does not normalize,
-// as those of train_sentencepiece do. Other models normalize text as they were told to when they were trained.
+// decode(encode(x)) == x for valid UTF-8 without U+2581 if the model falls back to bytes and does not normalize, which
+// holds for models of train_sentencepiece. Other models normalize text as specified in the model.
 class SentencePieceTokenizer : public Tokenizer {
  public:
   // `model` holds the bytes of a .model file. Throws UserError; `where` names it in errors.
@@ -41,14 +41,14 @@ class SentencePieceTokenizer : public Tokenizer {
 };
 
 struct SentencePieceOptions {
-  int64_t vocabulary_size = 8000;        // an upper limit: a small text may not have as many pieces
+  int64_t vocabulary_size = 8000;        // an upper limit: a small text may have fewer pieces
   std::string model_type = "unigram";    // or "bpe"
-  double character_coverage = 0.9995;    // rarer characters are spelled in bytes
-  int64_t max_text_bytes = 100'000'000;  // of a larger text, lines are taken evenly from all over it
+  double character_coverage = 0.9995;    // rarer characters become bytes
+  int64_t max_text_bytes = 100'000'000;  // a larger text is sampled evenly by lines
 };
 
 // Trains a vocabulary on the lines of text files and writes it to `model_path` atomically. It does not normalize and
-// falls back to bytes, so that nothing is lost. The same text and options give the same model.
+// falls back to bytes, so that encoding is lossless. The same text and options give the same model.
 void train_sentencepiece(const std::vector<std::string>& text_files, const SentencePieceOptions& options,
                          const std::string& model_path, const ProgressReport& report = {});
 

@@ -17,7 +17,7 @@
 namespace fwl {
 namespace {
 
-// Every n-th line of the files that is not empty, without what is not UTF-8.
+// Every n-th non-empty line of the files, without invalid UTF-8.
 class Lines : public sentencepiece::SentenceIterator {
  public:
   Lines(const std::vector<std::string>& files, int64_t stride, ProgressEvent event, const ProgressReport& report)

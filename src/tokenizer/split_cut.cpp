@@ -14,7 +14,7 @@ size_t encoded_length(char lead) {
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-// The character that starts at `at`, or no_character where there is no well-formed one.
+// The character that starts at `at`, or no_character if there is no valid one.
 uint32_t character_at(std::string_view text, size_t at) {
   const auto lead = static_cast<uint8_t>(text[at]);
   if (lead < 0x80) return lead;
@@ -39,7 +39,7 @@ uint32_t character_before(std::string_view text, size_t end) {
   return no_character;
 }
 
-// Broken UTF-8, control characters and everything that any Unicode version called whitespace count as "not solid".
+// False for invalid UTF-8, control characters, and everything that is whitespace in any version of Unicode.
 bool is_solid(uint32_t character) {
   if (character <= 0x20 || character == no_character) return false;
   if (character < 0x7F) return true;

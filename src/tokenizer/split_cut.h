@@ -1,4 +1,4 @@
-// Where text may be cut so that byte-level BPE with a published split pattern gives the ids of the whole.
+// Finds where text may be cut without changing the ids of byte-level BPE with a published split pattern.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,15 @@
 
 namespace fwl {
 
-// The length of the longest prefix of `text` that ends at such a place, or 0. Two kinds of places are used:
-//  1. before a space that follows a character that is no whitespace;
-//  2. after a single newline between two characters that are no whitespace, the second being no slash.
-// Why they are safe for the split patterns of GPT-2, SmolLM, Llama-3 and their kin: a piece is one kind of characters
-// (letters, digits, others), perhaps with one space in front, perhaps with line ends (and slashes) behind, or it is all
-// whitespace. So no piece goes on over 1 or 2, however the text continues. The only look-ahead, `\s+(?!\S)`, is asked
-// inside runs of whitespace: 1 has none before it, and 2 has a run of one, which is one piece with and without it.
-// A cut of kind 1 leaves a rest that starts with a space, as needed where a vocabulary puts a space before its text;
-// such vocabularies must ask for that kind alone.
+// The length of the longest prefix of `text` that ends at a safe cut, or 0. Two kinds of cuts are safe:
+//  1. before a space that follows a character other than whitespace;
+//  2. after a single newline between two characters other than whitespace, the second of which is not a slash.
+// Why this is safe for the split patterns of GPT-2, SmolLM, Llama 3 and similar ones: a piece consists of characters of
+// one kind (letters, digits, others), optionally with one space before and line ends (and slashes) after it, or of
+// whitespace only. So no piece crosses a cut, however the text continues. The only look-ahead, `\s+(?!\S)`, applies
+// within runs of whitespace: cut 1 has none before it, and cut 2 has a run of one, which is one piece either way.
+// After a cut of kind 1 the rest starts with a space. Vocabularies that add a space to their text must use only this
+// kind.
 size_t last_split_cut(std::string_view text, bool only_before_spaces = false);
 
 }  // namespace fwl

@@ -14,7 +14,7 @@ namespace fwl {
 namespace {
 
 constexpr size_t max_pattern_bytes = 10000;
-// Published patterns need a handful of steps per match; this ends a hostile one within a moment.
+// Published patterns need a handful of steps per match; this limit stops a hostile pattern quickly.
 constexpr uint32_t max_match_steps = 1'000'000;
 
 std::string message_of(int code) {
@@ -56,7 +56,7 @@ SplitPattern::SplitPattern(std::string where, std::string_view pattern, bool is_
   auto code = std::make_shared<Code>();
   code->code = pcre2_compile(units(text), text.size(), options, &error, &offset, nullptr);
   if (!code->code) fail(where_, "a split pattern", fmt::format("'{}'", pattern.substr(0, 200)), message_of(error));
-  pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // where it fails, the pattern is interpreted
+  pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // if it fails, the pattern is interpreted
   code->limits = pcre2_match_context_create(nullptr);
   if (!code->limits) throw std::bad_alloc();
   pcre2_set_match_limit(code->limits, max_match_steps);

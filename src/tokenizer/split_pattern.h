@@ -12,7 +12,7 @@ class SplitPattern {
   struct Match {
     size_t start = 0, end = 0;
   };
-  // What a search writes to; one per thread, for patterns of any kind.
+  // Buffers of a search; one per thread, for any pattern.
   class Workspace {
    public:
     Workspace();
@@ -25,7 +25,7 @@ class SplitPattern {
     void* match_data_;
   };
 
-  // A pattern as published (see pattern_dialect.h), or with `is_literal` a plain text. Throws UserError.
+  // A pattern as published (see pattern_dialect.h), or a literal string. Throws a UserError.
   SplitPattern(std::string where, std::string_view pattern, bool is_literal = false);
 
   // The first match at or after `from` that is not empty; false if there is none. `text` must be valid UTF-8.

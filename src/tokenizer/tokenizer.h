@@ -1,4 +1,4 @@
-// Bytes to token ids and back: the one interface of every vocabulary.
+// The interface of all tokenizers: bytes to token ids and back.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ class Tokenizer {
   virtual std::string kind() const = 0;  // "word", "byte", "bpe", "sentencepiece"
   virtual int64_t vocabulary_size() const = 0;
 
-  // Appends the ids of `text`. Every call stands alone: nothing is carried over, no begin or end token is added.
+  // Appends the ids of `text`. Calls are independent, and no begin or end token is added.
   virtual void encode(std::string_view text, std::vector<TokenId>& ids) const = 0;
   virtual std::string decode(std::span<const TokenId> ids) const = 0;
 
   virtual std::optional<TokenId> begin_token() const { return std::nullopt; }
   virtual std::optional<TokenId> end_token() const { return std::nullopt; }
 
-  // The longest known prefix of `text` after which encoding can start anew: for whatever follows `text`, the ids of the
-  // prefix and then of the rest are the ids of the whole. 0 where there is none. By default the end of the last line.
+  // The longest known prefix of `text` after which encoding can restart: whatever follows `text`, the ids of the prefix
+  // and of the rest, concatenated, are the ids of the whole. 0 if there is none. By default the end of the last line.
   virtual size_t safe_cut(std::string_view text) const { return text.rfind('\n') + 1; }
 
-  // True where each line of a corpus is encoded on its own, as the vocabulary was made from lines: what encode puts at
-  // the start of a text then comes with every line, and ids do not depend on how a corpus is cut into blocks.
+  // True if each line of a corpus is encoded separately, because the vocabulary was trained on lines. What encode adds
+  // at the start of a text is then added to every line, and ids do not depend on how a corpus is cut into blocks.
   virtual bool is_by_line() const { return false; }
 
-  // Equal for tokenizers that give equal ids: a hash over everything that the ids depend on.
+  // A hash over everything that the ids depend on: equal for tokenizers that give equal ids.
   virtual Digest hash() const = 0;
 
   std::vector<TokenId> encode(std::string_view text) const {

@@ -1,4 +1,4 @@
-// UTF-8, where every text may be broken: code points, and how far a text is valid.
+// Decodes UTF-8 that may be invalid.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ inline bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-// The code point at the start of a text that is not empty. No overlong forms, no surrogates, nothing above U+10FFFF.
+// The code point at the start of a non-empty text. Rejects overlong forms, surrogates and values above U+10FFFF.
 CodePoint first_code_point(std::string_view text);
 
-// The code point that ends a text of valid UTF-8 that is not empty.
+// The last code point of a non-empty text of valid UTF-8.
 CodePoint last_code_point(std::string_view text);
 
 // The length of the longest prefix that is valid UTF-8.

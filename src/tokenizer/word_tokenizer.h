@@ -1,4 +1,4 @@
-// Word-level vocabularies as in WikiText and Transformer-XL: words between white space, one <eos> for every line end.
+// Word-level vocabularies as in WikiText and Transformer-XL: words separated by white space, one <eos> per line end.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ struct WordCount {
 };
 
 // White space is ASCII's (space, tab, vertical tab, form feed, carriage return); a line ends with "\n", blank or not.
-// A word that is not in the vocabulary becomes <unk> if the vocabulary has that, and is an error otherwise.
+// An unknown word becomes <unk> if the vocabulary has it, and is an error otherwise.
 class WordTokenizer : public Tokenizer {
  public:
-  // `where` names the vocabulary in errors. The position of a word is its id. Checked: <eos> is there, words are
-  // unique, not empty and free of white space.
+  // `where` names the vocabulary in errors. The position of a word is its id. Throws a UserError unless <eos> is there
+  // and words are unique, not empty and free of white space.
   WordTokenizer(std::string where, std::vector<WordCount> words);
   WordTokenizer(const WordTokenizer&) = delete;
   WordTokenizer& operator=(const WordTokenizer&) = delete;
@@ -50,16 +50,16 @@ class WordTokenizer : public Tokenizer {
 };
 
 struct WordVocabularyOptions {
-  bool is_eos_first = false;  // <eos> gets id 0, as in Transformer-XL's vocabularies, whatever its frequency
+  bool is_eos_first = false;  // <eos> gets id 0 regardless of its frequency, as in Transformer-XL's vocabularies
   int64_t min_count = 1;      // rarer words are counted as <unk>
 };
 
-// Counts the words of text files, most frequent first, ties in the order of first occurrence; <eos> is a word like the
-// others. The files are read as a stream: memory grows with the number of different words only.
+// Counts the words of text files, most frequent first, ties in order of first occurrence; <eos> counts like any word.
+// The files are read as a stream: memory grows only with the number of distinct words.
 std::vector<WordCount> count_words(const std::vector<std::string>& text_files,
                                    const WordVocabularyOptions& options = {}, const ProgressReport& report = {});
 
-// A .vocab file is plain text, a line per word in the order of ids: word, tab, count. Written atomically.
+// A .vocab file is plain text with one line per word in the order of ids: word, tab, count. Written atomically.
 void save_word_vocabulary(const std::string& path, const std::vector<WordCount>& words);
 std::vector<WordCount> load_word_vocabulary(const std::string& path);
 std::vector<WordCount> parse_word_vocabulary(const std::string& where, std::string_view text);

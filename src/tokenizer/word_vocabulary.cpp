@@ -1,4 +1,4 @@
-// Building, saving and loading of word vocabularies.
+// Builds, saves and loads word vocabularies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ std::vector<WordCount> count_words(const std::vector<std::string>& text_files, c
   for (const auto& path : text_files) event.total += static_cast<int64_t>(MemoryMap(path).size());
   WordCounter counter;
   for (const auto& path : text_files) count_text(MemoryMap(path).text(), counter, report, event);
-  counter.add(end_of_line, 0);  // even a text of one unfinished line gets a vocabulary that can end it
+  counter.add(end_of_line, 0);  // every vocabulary has <eos>, even if the text has no line end
   auto words = fold_rare_words(counter.take(), options.min_count);
   const auto is_first = [&](const WordCount& a, const WordCount& b) {
     const bool a_leads = options.is_eos_first && a.word == end_of_line;

@@ -34,10 +34,11 @@ void add_fields(Fields& fields, AttachConfig& config) {
   fields.add("base", config.base, "the pretrained model: a GGUF file or a Hugging Face folder").required();
   fields.add("train_base", config.train_base, "train the base too (Hugging Face folders)");
   fields.add("train_slow", config.train_slow,
-             "false: only keys, step sizes and decays; without fast weights the model stays its base exactly");
-  fields.add("window_tokens", config.window_tokens, "the base starts anew after so many tokens").range(2, 1 << 24);
-  fields.add("segment_tokens", config.segment_tokens, "tokens of a lane in a step").range(1, 1 << 24);
-  fields.add("rows", config.rows, "lanes: places of the text that are read at the same time").range(1, 4096);
+             "false: train only keys, step sizes and decays, so that without fast weights the model equals its base");
+  fields.add("window_tokens", config.window_tokens, "context of the base, which restarts with every window")
+      .range(2, 1 << 24);
+  fields.add("segment_tokens", config.segment_tokens, "tokens per lane and step").range(1, 1 << 24);
+  fields.add("rows", config.rows, "lanes: parts of the text that are read in parallel").range(1, 4096);
   add_fields(fields, config.memory);
   add_fields(fields, config.objective);
   add_fields(fields, config.optimizer);

@@ -1,4 +1,4 @@
-// Training a fast weight layer on a pretrained model: consecutive text in lanes, fast weights carried across windows.
+// Trains fast weights for a pretrained model: contiguous text in lanes, with fast weights carried across windows.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace fwl {
 
 struct AttachConfig {
   std::string base;               // a GGUF file or a Hugging Face folder
-  bool train_base = false;       // otherwise the base stays frozen, and its hidden states come from a cache
-  bool train_slow = true;        // otherwise the layer adds nothing of its own: without fast weights, the base exactly
-  int64_t window_tokens = 2048;   // the base starts anew with every window
+  bool train_base = false;        // otherwise the base is frozen, and its hidden states are cached
+  bool train_slow = true;         // otherwise the model equals its base while fast weights are off
+  int64_t window_tokens = 2048;   // the base restarts with every window
   int64_t segment_tokens = 2048;  // T of a step
   int64_t rows = 1;               // B lanes
   MemoryChoice memory;
@@ -23,12 +23,12 @@ struct AttachConfig {
   OptimizerConfig optimizer;
   RunConfig run;
 
-  AttachConfig();  // what suits a pretrained model
+  AttachConfig();  // defaults for a pretrained model
 };
 
 void add_fields(Fields& fields, AttachConfig& config);
 
-// A text for the task: its tokens, and where their hidden states are kept.
+// A text for the task: its tokens, and the cache of their hidden states.
 struct AttachText {
   std::shared_ptr<const TokenFile> tokens;
   std::string cache_path;
@@ -36,7 +36,7 @@ struct AttachText {
 
 class AttachTask : public TrainingTask {
  public:
-  // Fills the caches that are needed. `valid` may have no tokens: no validation.
+  // Fills the caches. `valid` may have no tokens: no validation.
   AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
              const AttachText& valid, const ProgressReport& progress);
 

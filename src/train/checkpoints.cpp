@@ -23,12 +23,12 @@ constexpr const char* checkpoint_extension = ".safetensors";
 
 Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
   make_folder(folder_);
-  // What a killed run was about to write.
+  // Temporary files of a killed run.
   for (const auto& entry : fs::directory_iterator(folder_))
     if (entry.path().filename().string().find(".partial.") != std::string::npos) fs::remove(entry.path());
 }
 
-// Names have the step in ten digits, so that their order is that of the steps.
+// Names contain the step in ten digits, so that they sort by step.
 std::vector<std::string> Checkpoints::sorted() const {
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(folder_)) {

@@ -1,4 +1,4 @@
-// The checkpoints of a run: single files that appear whole or not at all; the last few are kept.
+// The checkpoints of a run: one file each, replaced atomically; keeps the last few.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@ class Checkpoints {
  public:
   Checkpoints(std::string folder, int64_t keep);
 
-  // Throws UserError that names the previous checkpoint where writing fails.
+  // If writing fails, throws a UserError that names the previous checkpoint.
   void save(int64_t step, const TensorMap& tensors, const nlohmann::json& notes);
   std::optional<std::string> latest() const;  // its path
 
@@ -24,7 +24,7 @@ class Checkpoints {
   int64_t keep_;
 };
 
-// The notes of a checkpoint that was opened.
+// The metadata of an opened checkpoint.
 nlohmann::json checkpoint_notes(const TensorReader& reader);
 
 }  // namespace fwl

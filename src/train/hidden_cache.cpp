@@ -31,7 +31,7 @@ nlohmann::json to_json(const HiddenCacheKey& key) {
           {"window_tokens", key.window_tokens}};
 }
 
-// How many positions of this very cache are on disk; those of another one do not count.
+// How many positions of the cache with this key are on disk.
 int64_t finished_tokens(const std::string& path, const HiddenCacheKey& key) {
   if (!std::filesystem::exists(notes_path(path)) || !std::filesystem::exists(path)) return 0;
   auto notes = parse_json(notes_path(path), MemoryMap(notes_path(path)).text());

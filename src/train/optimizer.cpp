@@ -9,7 +9,7 @@
 namespace fwl {
 namespace {
 
-// Takes a tensor of the file into one that others share.
+// Copies a tensor of the file into one that is shared.
 void take_into(TensorReader& reader, const std::string& name, const at::Tensor& target) {
   const at::NoGradGuard no_grad;
   target.copy_(reader.take_finite(name, target.sizes(), target.scalar_type()));
@@ -62,7 +62,7 @@ void Optimizer::step(double learning_rate, double norm) {
   for (const auto& [name, tensor] : parameters_) torch::autograd::impl::bump_version(tensor);
 }
 
-// Parameters without a gradient, e.g. of a layer that the objective leaves out, stay as they are.
+// Parameters without a gradient, e.g. of an unused layer, do not change.
 void Optimizer::step_group(const Group& group, double learning_rate) const {
   std::vector<at::Tensor> parameters, gradients, first, second, steps;
   for (size_t index = 0; index < group.parameters.size(); ++index) {

@@ -1,4 +1,4 @@
-// Adam over named parameters: clipping, weight decay of matrices, a faster rate for step sizes and decays.
+// Adam over named parameters, with clipping, weight decay of matrices, and a higher learning rate for step sizes.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,16 @@ namespace fwl {
 
 class Optimizer {
  public:
-  // Makes every parameter one that wants gradients. `step_names`: those that learn step_lr_factor times as fast.
+  // Makes every parameter require gradients. `step_names` learn at step_lr_factor times the learning rate.
   Optimizer(NamedTensors parameters, const std::vector<std::string>& step_names, const OptimizerConfig& config);
 
   void clear_gradients();
-  double gradient_norm() const;  // over all parameters; not finite where a gradient is not
-  // Scales the gradients down to the clipping norm, and moves the parameters.
+  double gradient_norm() const;  // over all parameters; not finite if any gradient is not
+  // Clips the gradients and updates the parameters.
   void step(double learning_rate, double norm);
 
   const NamedTensors& parameters() const { return parameters_; }
-  int64_t count() const;  // numbers in all of them
+  int64_t count() const;  // number of parameter values
 
   // Parameters and moments, for checkpoints.
   void append_to(TensorMap& tensors) const;
@@ -35,7 +35,7 @@ class Optimizer {
 
   OptimizerConfig config_;
   NamedTensors parameters_;
-  std::vector<at::Tensor> first_moments_, second_moments_;  // beside parameters_
+  std::vector<at::Tensor> first_moments_, second_moments_;  // one per parameter
   std::vector<Group> groups_;
   int64_t updates_ = 0;
 };

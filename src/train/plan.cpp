@@ -12,9 +12,9 @@
 namespace fwl {
 namespace {
 
-constexpr int measured_batches = 3;        // after one that is not counted
+constexpr int measured_batches = 3;        // after a warm-up batch
 constexpr int64_t fewest_tokens = 128;     // shorter texts say little about longer ones
-constexpr double likely_efficiency = 0.4;  // of the best matrix product; only decides how many rows are tried
+constexpr double likely_efficiency = 0.4;  // of peak speed; used only to choose how many rows to measure
 
 class StepProbe {
  public:
@@ -62,7 +62,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   plan.measured_tokens = std::clamp(affordable, std::min(tokens, fewest_tokens), tokens);
 
   StepProbe probe(config, *model, plan.measured_rows);
-  // Memory at half and at full length: what grows between them are activations, the rest is there once.
+  // Memory at half and at full length: the difference is due to activations.
   probe.run_batch(std::max<int64_t>(1, plan.measured_tokens / 2));
   const double at_half = peak_memory_bytes();
   std::vector<double> batches;

@@ -24,7 +24,7 @@ void RunRecord::go_on_after(int64_t last_step) {
   std::ifstream before(path_);
   for (std::string line; std::getline(before, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool is_whole = json.is_object();  // the last line of a killed run may not be
+    const bool is_whole = json.is_object();  // the last line of a killed run may be incomplete
     if (is_whole && json.value("step", int64_t{0}) <= last_step) kept << line << '\n';
   }
   before.close();

@@ -1,4 +1,4 @@
-// A run's record: JSON lines with the config, the data's hash, the versions, and everything that was measured.
+// The record of a run: JSON lines with config, data hashes, versions and all measurements.
 #pragma once
 
 #include <fstream>
@@ -11,7 +11,7 @@ class RunRecord {
  public:
   explicit RunRecord(std::string path) : path_(std::move(path)) {}
 
-  // Starts anew, or goes on after `last_step`: later lines, of steps that are taken again, are dropped.
+  // Starts a new record, or continues after `last_step` and drops later lines.
   void start();
   void go_on_after(int64_t last_step);
 
@@ -22,7 +22,7 @@ class RunRecord {
   std::ofstream file_;
 };
 
-// Who made it: versions, CPU, threads.
+// Versions, CPU, threads.
 nlohmann::json environment_json();
 
 }  // namespace fwl

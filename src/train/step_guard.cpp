@@ -10,7 +10,7 @@ namespace fwl {
 namespace {
 
 constexpr int64_t memory_steps = 100;
-constexpr int64_t steps_before_judging = 50;  // the first norms of a run say little
+constexpr int64_t steps_before_judging = 50;  // the first norms of a run are not representative
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Keeps a run alive: steps that would wreck the model are skipped, and too many of them in a row end the run.
+// Skips steps that would damage the model; too many in a row end the run.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +12,7 @@ class StepGuard {
  public:
   explicit StepGuard(const RunConfig& config) : config_(config) {}
 
-  // Why a step with this loss and norm of the gradient must not be taken; empty: it is fine, and it is remembered.
+  // The reason to skip a step with this loss and gradient norm; empty: take it, and add it to the average.
   std::string objection(double loss, double norm);
   bool has_had_enough() const { return skipped_in_a_row_ >= config_.max_skipped; }
   int64_t skipped() const { return skipped_; }

@@ -20,7 +20,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const char* key)
   return file;
 }
 
-// The vocabulary must be the one that made the data; without a path only bytes are known.
+// The vocabulary must be the one of the data; without a path it can only be bytes.
 void describe_tokenizer(const DataConfig& data, const TokenFile& train, ModelDescription& description) {
   description.tokenizer_hash = to_hex(train.tokenizer_hash());
   const bool is_bytes = train.tokenizer_kind() == "byte";
@@ -36,7 +36,7 @@ void describe_tokenizer(const DataConfig& data, const TokenFile& train, ModelDes
 }
 
 struct BatchTensors {
-  at::Tensor inputs, targets, weights;  // B,T; weights undefined where every token counts
+  at::Tensor inputs, targets, weights;  // B,T; weights are undefined if every token counts
 };
 
 BatchTensors to_tensors(const TokenBatch& batch, at::Device device) {
@@ -105,7 +105,7 @@ nlohmann::json TextTask::data_facts() const {
   return json;
 }
 
-// True where the lanes start from the front again.
+// True if the lanes restart from the beginning.
 bool TextTask::next(TokenBatch& batch) {
   if (auto* shuffled = std::get_if<ShuffledBatches>(&*batches_)) {
     shuffled->next(batch);
@@ -165,7 +165,7 @@ Validation TextTask::validate(const ProgressReport& progress) {
   return result;
 }
 
-// Windows one after the other, each read from a fresh start, `rows` at a time.
+// Windows in order, each from a fresh state, `rows` at a time.
 Validation TextTask::validate_windows(const ProgressReport& progress) {
   const int64_t tokens = valid_size(), window = std::min(config_.data.segment_tokens, tokens - 1);
   Validation result;

@@ -1,4 +1,4 @@
-// Training a language model on token files: windows in random order, or lanes in reading order that carry their state.
+// Trains a language model on token files: windows in random order, or lanes in reading order that carry their state.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace fwl {
 
 class TextTask : public TrainingTask {
  public:
-  // Opens the data, checks that it fits, and makes a fresh model.
+  // Opens and checks the data, and creates a fresh model.
   TextTask(const TrainConfig& config, at::Device device);
 
   NamedTensors parameters() const override { return model_->parameters(); }
@@ -51,7 +51,7 @@ class TextTask : public TrainingTask {
   std::shared_ptr<LanguageModel> model_;
   std::optional<Batches> batches_;
   std::vector<TokenBatch> drawn_;
-  std::vector<bool> starts_new_pass_;  // beside drawn_: what is carried ends before this batch
+  std::vector<bool> starts_new_pass_;  // one per drawn batch: the carried state ends before it
   std::optional<Session> carried_;     // between the batches of lanes
 };
 

@@ -7,37 +7,41 @@ namespace fwl {
 void add_fields(Fields& fields, ObjectiveConfig& config) {
   fields.add("objective.name", config.name, "static: L, fast weights off; fwl: L', second order")
       .choices({"static", "fwl", "fwl-first-order"});
-  fields.add("objective.slow_share", config.slow_share, "share of L in the loss, the rest is L'").range(0, 1);
+  fields.add("objective.slow_share", config.slow_share, "share of L in the loss; the rest is L'").range(0, 1);
 }
 
 void add_fields(Fields& fields, OptimizerConfig& config) {
-  fields.add("optimizer.name", config.name, "adamw: weight decay apart from the gradient").choices({"adam", "adamw"});
+  fields.add("optimizer.name", config.name, "adamw decouples weight decay from the gradient")
+      .choices({"adam", "adamw"});
   fields.add("optimizer.lr", config.lr, "peak learning rate").range(0, 10);
-  fields.add("optimizer.step_lr_factor", config.step_lr_factor, "step sizes and decays learn so much faster")
+  fields
+      .add("optimizer.step_lr_factor", config.step_lr_factor, "learning rate of step sizes and decays, relative to lr")
       .range(0, 1e4);
-  fields.add("optimizer.beta1", config.beta1, "memory of the gradient").range(0, 0.99999);
-  fields.add("optimizer.beta2", config.beta2, "memory of its square").range(0, 0.99999);
-  fields.add("optimizer.epsilon", config.epsilon, "added to the root of the square").range(0, 1);
-  fields.add("optimizer.weight_decay", config.weight_decay, "of matrices").range(0, 10);
-  fields.add("optimizer.clip_norm", config.clip_norm, "largest norm of the gradient; 0: any").range(0, 1e9);
+  fields.add("optimizer.beta1", config.beta1, "decay rate of the first moment").range(0, 0.99999);
+  fields.add("optimizer.beta2", config.beta2, "decay rate of the second moment").range(0, 0.99999);
+  fields.add("optimizer.epsilon", config.epsilon, "added to the root of the second moment").range(0, 1);
+  fields.add("optimizer.weight_decay", config.weight_decay, "weight decay of matrices").range(0, 10);
+  fields.add("optimizer.clip_norm", config.clip_norm, "maximal norm of the gradient; 0: no clipping").range(0, 1e9);
   fields.add("optimizer.accumulation", config.accumulation, "batches per step").range(1, 1 << 20);
-  fields.add("optimizer.schedule", config.schedule, "how the rate falls after the warmup")
+  fields.add("optimizer.schedule", config.schedule, "how the learning rate falls after warmup")
       .choices({"cosine", "inverse-sqrt", "constant"});
-  fields.add("optimizer.warmup_steps", config.warmup_steps, "steps in which the rate rises").range(0, 1 << 30);
-  fields.add("optimizer.final_lr_share", config.final_lr_share, "cosine: the last rate relative to the peak")
+  fields.add("optimizer.warmup_steps", config.warmup_steps, "steps of linear warmup").range(0, 1 << 30);
+  fields.add("optimizer.final_lr_share", config.final_lr_share, "cosine: final learning rate relative to the peak")
       .range(0, 1);
 }
 
 void add_fields(Fields& fields, RunConfig& config) {
   fields.add("run.steps", config.steps, "optimizer steps").range(1, 1 << 30);
-  fields.add("run.seed", config.seed, "of weights, order and dropout").range(0, 1e15);
-  fields.add("run.log_every", config.log_every, "steps between lines").range(1, 1 << 30);
+  fields.add("run.seed", config.seed, "seed of weights, data order and dropout").range(0, 1e15);
+  fields.add("run.log_every", config.log_every, "steps between log lines").range(1, 1 << 30);
   fields.add("run.valid_every", config.valid_every, "steps between validations").range(1, 1 << 30);
   fields.add("run.checkpoint_every", config.checkpoint_every, "steps between checkpoints").range(1, 1 << 30);
-  fields.add("run.keep_checkpoints", config.keep_checkpoints, "how many of the last ones to keep").range(1, 1 << 20);
-  fields.add("run.outlier_factor", config.outlier_factor, "skip steps of so many times the usual norm; 0: never")
+  fields.add("run.keep_checkpoints", config.keep_checkpoints, "how many checkpoints to keep").range(1, 1 << 20);
+  fields
+      .add("run.outlier_factor", config.outlier_factor,
+           "skip steps with this many times the usual gradient norm; 0: never")
       .range(0, 1e9);
-  fields.add("run.max_skipped", config.max_skipped, "so many skipped steps in a row end the run").range(1, 1 << 20);
+  fields.add("run.max_skipped", config.max_skipped, "this many skipped steps in a row end the run").range(1, 1 << 20);
 }
 
 void add_fields(Fields& fields, TrainConfig& config) {
@@ -47,13 +51,13 @@ void add_fields(Fields& fields, TrainConfig& config) {
   auto& data = config.data;
   fields.add("data.train", data.train, "token file to train on (fwl tokenize)");
   fields.add("data.valid", data.valid, "token file to validate on");
-  fields.add("data.tokenizer", data.tokenizer, "their vocabulary, as for fwl tokenize: kept with the model");
-  fields.add("data.order", data.order, "windows in random order, or lanes in reading order that carry state")
+  fields.add("data.tokenizer", data.tokenizer, "vocabulary of these files, as for fwl tokenize; stored with the model");
+  fields.add("data.order", data.order, "shuffled: windows in random order; lanes: reading order, with carried state")
       .choices({"shuffled", "lanes"});
   fields.add("data.rows", data.rows, "sequences in a batch").range(1, 1 << 20);
-  fields.add("data.segment_tokens", data.segment_tokens, "tokens of each").range(1, 1 << 24);
-  fields.add("data.packed", data.is_packed, "shuffled windows may go over the ends of documents");
-  fields.add("data.valid_tokens", data.valid_tokens, "validate on the first so many; 0: all").range(0, 1e15);
+  fields.add("data.segment_tokens", data.segment_tokens, "tokens per sequence").range(1, 1 << 24);
+  fields.add("data.packed", data.is_packed, "shuffled windows may cross document boundaries");
+  fields.add("data.valid_tokens", data.valid_tokens, "validate on this many tokens; 0: all").range(0, 1e15);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);
 }

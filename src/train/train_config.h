@@ -1,4 +1,4 @@
-// Everything that decides a training run, as one list of fields.
+// The config of a training run, as one list of fields.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ObjectiveConfig {
 
 struct DataConfig {
   std::string train, valid;  // token files
-  std::string tokenizer;     // their vocabulary, to be kept with the model
+  std::string tokenizer;     // their vocabulary, stored with the model
   std::string order = "shuffled";
   int64_t rows = 8;              // B
   int64_t segment_tokens = 256;  // T
@@ -33,7 +33,7 @@ struct DataConfig {
 struct OptimizerConfig {
   std::string name = "adam";
   double lr = 1e-3;
-  double step_lr_factor = 10;  // step sizes and decays learn so much faster
+  double step_lr_factor = 10;  // learning rate of step sizes and decays, relative to lr
   double beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
   double weight_decay = 0;
   double clip_norm = 1;
@@ -48,8 +48,8 @@ struct RunConfig {
   int64_t seed = 0;
   int64_t log_every = 10, valid_every = 250, checkpoint_every = 250;
   int64_t keep_checkpoints = 2;
-  double outlier_factor = 20;  // a step whose gradient norm exceeds so many times the usual one is skipped; 0: never
-  int64_t max_skipped = 10;    // so many skipped steps in a row end the run
+  double outlier_factor = 20;  // skip steps whose gradient norm exceeds this many times the usual one; 0: never
+  int64_t max_skipped = 10;    // this many skipped steps in a row end the run
 };
 
 struct TrainConfig {

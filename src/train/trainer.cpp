@@ -22,7 +22,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What may differ when a run goes on: where files are (the data's hash is checked), and what changes no weight.
+// Settings that may change on resume: file paths (the data hash is checked), and settings that do not affect weights.
 constexpr const char* free_keys[] = {"/data/train",    "/data/valid",           "/data/tokenizer",
                                      "/run/log_every", "/run/keep_checkpoints", "/run/checkpoint_every"};
 
@@ -119,7 +119,7 @@ void Trainer::resume(const std::string& checkpoint) {
 
 StepReport Trainer::take_step() {
   ++step_;
-  // Every step draws its random numbers from a seed of its own: nothing of the generator needs to be kept.
+  // Each step seeds its own random numbers, so that no generator state needs to be saved.
   at::manual_seed(static_cast<uint64_t>(options_.run.seed) * 1000003 + static_cast<uint64_t>(step_));
   StepReport report;
   report.step = step_;
@@ -146,7 +146,7 @@ StepReport Trainer::take_step() {
   return report;
 }
 
-// Times and rates are means over the steps since the last line.
+// Times and speeds are means over the steps since the last line.
 void Trainer::report_step(StepReport& report, double started) {
   since_line_.seconds += seconds_now() - started;
   since_line_.tokens += report.adapted.count;
@@ -154,7 +154,7 @@ void Trainer::report_step(StepReport& report, double started) {
   report.seconds = since_line_.seconds / static_cast<double>(since_line_.steps);
   report.tokens_per_second = static_cast<double>(since_line_.tokens) / since_line_.seconds;
   const double flops = facts_.flops_per_token * report.tokens_per_second;
-  peak_flops_ = std::max(peak_flops_, flops);  // a busy moment may have hidden it at the start
+  peak_flops_ = std::max(peak_flops_, flops);  // the measurement at the start may have been too low
   report.share_of_peak = peak_flops_ > 0 ? flops / peak_flops_ : 0;
   report.seconds_left = report.seconds * static_cast<double>(options_.run.steps - step_);
   observer_.on_step(report);

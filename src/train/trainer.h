@@ -1,4 +1,4 @@
-// The training loop: steps, validations, checkpoints; it can be stopped at any moment and goes on as if it had not.
+// The training loop: steps, validations and checkpoints. A stopped run resumes as if it had not been stopped.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,9 +16,9 @@ struct StepReport {
   int64_t step = 0, steps = 0;
   LossSum adapted, slow;
   double norm = 0, learning_rate = 0;
-  double seconds = 0;  // of a step, as the two below since the last line
+  double seconds = 0;  // per step; like the two below, a mean since the last line
   double tokens_per_second = 0;
-  double share_of_peak = 0;  // of the best matrix product measured at the start
+  double share_of_peak = 0;  // of the fastest matrix product
   double seconds_left = 0;
   std::string skipped;  // why, or empty
 };
@@ -29,7 +29,7 @@ struct ValidationReport {
   bool is_best = false;
 };
 
-// The library prints nothing: whoever runs it decides what to show.
+// The library prints nothing; the caller decides what to show.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
@@ -44,7 +44,7 @@ struct TrainerOptions {
   OptimizerConfig optimizer;
   RunConfig run;
   std::string folder;     // checkpoints/, best/, model/, record.jsonl
-  nlohmann::json config;  // all settings, for the record and to refuse going on with others
+  nlohmann::json config;  // all settings, for the record and to check on resume
   bool resumes = false;
 };
 
@@ -52,7 +52,7 @@ class Trainer {
  public:
   Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& observer);
 
-  // On an interrupt it saves a checkpoint, and throws Interrupted.
+  // On an interrupt, saves a checkpoint and throws Interrupted.
   void run();
 
  private:

@@ -1,4 +1,4 @@
-// What a trainer trains: parameters, batches with their losses, and what is carried from one batch to the next.
+// What a trainer trains: parameters, batches with their losses, and the state carried between batches.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,11 +23,11 @@ struct LossSum {
     return *this;
   }
 };
-LossSum loss_sum(const at::Tensor& losses, int64_t count);  // nothing of undefined losses
+LossSum loss_sum(const at::Tensor& losses, int64_t count);  // empty for undefined losses
 
 struct BatchLosses {
   at::Tensor objective;   // the sum over the batch's targets, with its graph
-  LossSum adapted, slow;  // a count of 0: not computed
+  LossSum adapted, slow;  // count 0: not computed
 };
 
 // slow_share: lambda of lambda * L + (1 - lambda) * L'
@@ -40,7 +40,7 @@ struct Validation {
   void add(const Losses& losses, int64_t count);
 };
 
-// What a run record says about the task.
+// Facts about the task for the run record.
 struct TaskFacts {
   int64_t tokens_per_step = 0;
   double flops_per_token = 0;  // of a training step
@@ -50,23 +50,23 @@ class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
 
-  virtual NamedTensors parameters() const = 0;                        // those that are trained
+  virtual NamedTensors parameters() const = 0;                        // the trained ones
   virtual std::vector<std::string> step_parameter_names() const = 0;  // of step sizes and decays among them
   virtual TaskFacts facts() const = 0;
   virtual nlohmann::json data_facts() const = 0;  // hashes and counts, for the run record
 
-  // Draws the next `count` batches, and says how many targets they have.
+  // Draws the next `count` batches and returns their number of targets.
   virtual int64_t draw(int64_t count) = 0;
-  // The losses of one of them, in order. The slow loss may cost time of its own.
+  // The losses of the next drawn batch. The slow loss may cost extra time.
   virtual BatchLosses losses(int64_t batch, bool wants_slow) = 0;
 
-  // Drops what is carried from batch to batch: after a step that went wrong it may be useless.
+  // Drops the carried state, which may be damaged after a failed step.
   virtual void forget() = 0;
 
   virtual bool can_validate() const = 0;
   virtual Validation validate(const ProgressReport& progress) = 0;
 
-  // Where the data stands and what is carried over, for checkpoints.
+  // The data position and the carried state, for checkpoints.
   virtual nlohmann::json position() const = 0;
   virtual void append_state(TensorMap& tensors) const = 0;
   virtual void restore(const nlohmann::json& position, TensorReader& reader) = 0;

@@ -12,11 +12,11 @@
 namespace fwl {
 namespace {
 
-// Up to so many vectors, rows are multiplied as they are packed: the time is that of reading them. Beyond, unpacking
-// once and a dense product win.
+// Up to this many vectors are multiplied with the quantised rows directly, which is limited by reading the rows. For
+// more, dequantising once and a dense product are faster.
 constexpr int64_t few_vectors = 6;
 
-void unpack(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
+void dequantize_bytes(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
   dequantize(type, {reinterpret_cast<const std::byte*>(bytes), static_cast<size_t>(row_bytes)},
              {values, static_cast<size_t>(columns)});
 }
@@ -31,7 +31,8 @@ Matrix::Matrix(at::Tensor dense) : weights_(std::make_shared<Weights>()) {
 Matrix::Matrix(at::Tensor bytes, GgufType type, int64_t columns)
     : weights_(std::make_shared<Weights>(Weights{std::move(bytes), true, type, columns})) {
   const auto& tensor = weights_->tensor;
-  TORCH_CHECK(tensor.is_cpu() && tensor.is_contiguous() && can_dequantize(type), "a quantised matrix lives on the CPU");
+  TORCH_CHECK(tensor.is_cpu() && tensor.is_contiguous() && can_dequantize(type),
+              "a quantised matrix must be on the CPU");
 }
 
 const at::Tensor& Matrix::dense() const {
@@ -55,8 +56,8 @@ at::Tensor Matrix::dequantized() const {
   const int64_t row_bytes = tensor.size(1);
   at::parallel_for(0, rows(), std::max<int64_t>(1, 65536 / columns),
                    [&, type = type, columns = columns](int64_t begin, int64_t end) {
-                     unpack(type, bytes + begin * row_bytes, (end - begin) * row_bytes, (end - begin) * columns,
-                            data + begin * columns);
+                     dequantize_bytes(type, bytes + begin * row_bytes, (end - begin) * row_bytes,
+                                      (end - begin) * columns, data + begin * columns);
                    });
   return values;
 }
@@ -70,8 +71,8 @@ at::Tensor Matrix::select_rows(const at::Tensor& indices) const {
   auto values = at::empty(shape, at::kFloat);
   const int64_t row_bytes = tensor.size(1);
   for (int64_t index = 0; index < flat.numel(); ++index)
-    unpack(type, tensor.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes, row_bytes,
-           columns, values.mutable_data_ptr<float>() + index * columns);
+    dequantize_bytes(type, tensor.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes,
+                     row_bytes, columns, values.mutable_data_ptr<float>() + index * columns);
   return values;
 }
 

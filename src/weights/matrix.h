@@ -1,4 +1,4 @@
-// The weight matrix of a linear map: dense, or quantised as its file has it, and then never held dense as a whole.
+// The weight matrix of a linear map: dense, or quantised as in its file and never dequantised as a whole.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Tensors in safetensors files.
+// Reads and writes tensors in safetensors files.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,9 +18,9 @@ Dtype to_dtype(at::ScalarType type);
 at::Tensor to_tensor(const TensorView& view);  // a copy
 TensorMap load_tensors(const SafetensorsFile& file);
 
-// Atomic; tensors of any device.
+// Writes atomically; tensors may be on any device.
 void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata = {});
-// The same with a checksum over names, shapes, types and numbers, which TensorReader checks.
+// The same with a checksum over names, shapes, types and values, which TensorReader checks.
 void save_checked_tensors(const TensorMap& tensors, const std::string& path, TextMap metadata);
 std::string tensors_checksum(const TensorMap& tensors);
 inline constexpr const char* checksum_key = "sha256";

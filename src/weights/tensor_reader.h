@@ -1,4 +1,4 @@
-// Reads tensors from a file that nobody vouches for: each is taken by name, shape and type, and nothing may be left.
+// Reads tensors from an untrusted file: each is removed by name, shape and type, and none may be left over.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace fwl {
 
 class TensorReader {
  public:
-  // `content` names what the file should hold, for errors: "a fast-weight state". A checksum in it must be right.
+  // `content` says in errors what the file should hold, e.g. "a fast-weight state". Checks its checksum, if any.
   TensorReader(const std::string& path, std::string content);
 
   const std::string& path() const { return path_; }
   const TextMap& metadata() const { return metadata_; }
 
-  const TensorMap& left() const { return tensors_; }  // what has not been taken yet
+  const TensorMap& left() const { return tensors_; }  // not taken yet
   bool has(const std::string& name) const { return tensors_.contains(name); }
   at::Tensor take(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
   at::Tensor take_finite(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
@@ -30,6 +30,6 @@ class TensorReader {
   TensorMap tensors_;
 };
 
-at::Tensor numbers_tensor(const std::vector<int64_t>& numbers);  // the other way round, for writing
+at::Tensor numbers_tensor(const std::vector<int64_t>& numbers);  // the inverse, for writing
 
 }  // namespace fwl

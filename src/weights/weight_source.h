@@ -1,5 +1,5 @@
-// Where a model's weights come from: a published file, a checkpoint, or fresh random numbers. The model asks by name
-// and shape, so that one constructor per architecture serves all of them.
+// Where a model's weights come from: a published file, a checkpoint, or random initialisation. Models ask by name and
+// shape, so that one constructor per architecture serves all of them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,14 +14,14 @@ namespace fwl {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// How a fresh tensor starts; files ignore it.
+// The initial values of a fresh tensor; files ignore them.
 struct Initial {
   double mean = 0, deviation = 0;
-  std::vector<double> values = {};  // where each number of a vector starts on its own
+  std::vector<double> values = {};  // one per element of a vector
 
   static Initial constant(double value) { return {value, 0, {}}; }
   static Initial normal(double deviation) { return {0, deviation, {}}; }
-  // A map of so many inputs that keeps their scale; a `share` of their variance.
+  // Keeps the scale of `inputs` inputs, times the root of `share`.
   static Initial fan_in(int64_t inputs, double share = 1);
   static Initial vector(std::vector<double> values) { return {0, 0, std::move(values)}; }
 };
@@ -31,7 +31,7 @@ class WeightSource {
   virtual ~WeightSource() = default;
 
   virtual bool has(const std::string& name) const = 0;
-  // Each throws UserError, naming file and tensor, when it is missing or of another shape.
+  // Both throw a UserError with file and tensor if it is missing or has another shape.
   virtual at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) = 0;
   virtual Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return tensor(name, {rows, columns}, initial);

@@ -67,5 +67,21 @@ TEST(VocabularyCommand, TrainsASentencePieceVocabularyThatTokenizeReads) {
   EXPECT_EQ(TokenFile(out).tokenizer_kind(), "sentencepiece");
 }
 
+TEST(VocabularyCommand, SamplesTextsThatAreLargerThanMaxTextBytes) {
+  const auto folder = fresh_folder("vocabulary_command"), model = folder + "/w.model", out = folder + "/w.tokens";
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += i % 2 == 0 ? "the cat saw\n" : "zebra hunts\n";
+  const auto text = write_text(folder + "/a.txt", lines), zebras = write_text(folder + "/b.txt", "zebra hunts\n");
+  const auto tokens_with = [&](const std::string& max_bytes) {
+    const auto made = run_fwl({"vocabulary", "--kind", "sentencepiece", "--size", "300", "--max-text-bytes", max_bytes,
+                               "--out", model, text});
+    EXPECT_EQ(made.exit_code, 0) << made.errors;
+    return nlohmann::json::parse(
+               run_fwl({"tokenize", "--tokenizer", model, "--out", out, zebras, "--json"}).out)["tokens"]
+        .get<int>();
+  };
+  EXPECT_LT(tokens_with("100000"), tokens_with("1200"));  // every second line is every line without a zebra
+}
+
 }  // namespace
 }  // namespace fwl

@@ -243,10 +243,10 @@ def test_half_precision_weights_multiply_as_they_are_stored(tmp_path):
         shutil.copytree(GOLDENS / "llama-grouped", folder)
         weights = load_file(folder / "model.safetensors")
         save_file({key: value.to(dtype) for key, value in weights.items()}, folder / "model.safetensors")
-        packed, dense = fwl.open_base(str(folder)), fwl.open_base(str(folder), weights="fp32")
+        quantised, dense = fwl.open_base(str(folder)), fwl.open_base(str(folder), weights="fp32")
         with torch.no_grad():
             for lengths in ([20], [1] * 20):
-                a = torch.cat(read_in_segments(packed, tokens.split(lengths, 1)), 1)
+                a = torch.cat(read_in_segments(quantised, tokens.split(lengths, 1)), 1)
                 b = torch.cat(read_in_segments(dense, tokens.split(lengths, 1)), 1)
                 assert differ(a, b) < TOLERANCE
 

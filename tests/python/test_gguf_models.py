@@ -1,4 +1,4 @@
-"""Llama models from GGUF files that PyPI's gguf writes here, in every way their weights can be packed."""
+"""Llama models from GGUF files that PyPI's gguf writes here, with every type of quantised weights."""
 
 from pathlib import Path
 
@@ -83,7 +83,7 @@ KINDS = [Type.F32, Type.F16, Type.BF16, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_packed_weights_compute_what_the_unpacked_ones_do(kind, tmp_path):
+def test_quantised_weights_compute_what_dequantised_ones_do(kind, tmp_path):
     path = write_gguf(tmp_path / "model.gguf", random_weights(1), kind)
     tokens = torch.randint(0, WORDS, (1, 24))
     exact = plain_llama({name: tensor.double() for name, tensor in fwl.load_gguf(path).items()}, tokens[0])
@@ -99,7 +99,7 @@ def test_packed_weights_compute_what_the_unpacked_ones_do(kind, tmp_path):
                 assert (logits.double() - expected).abs().max() < 1e-4
 
 
-def test_opening_a_packed_model_needs_no_memory_of_its_own(tmp_path):
+def test_opening_a_quantised_model_needs_no_memory_of_its_own(tmp_path):
     path = write_gguf(tmp_path / "model.gguf", random_weights(1), Type.Q8_0)
     model = fwl.open_base(path)
     assert all(tensor.dim() == 1 for tensor in model.parameters().values())  # only the gains were copied
@@ -130,7 +130,7 @@ def test_a_damaged_gguf_model_is_one_clear_error(tmp_path, change, message):
         fwl.open_base(path)
 
 
-def test_the_rows_of_every_packed_type_multiply_as_their_values(tmp_path):
+def test_the_rows_of_every_quantised_type_multiply_as_their_values(tmp_path):
     rng = np.random.default_rng(0)
     for kind in KINDS[1:]:
         rows = rng.normal(size=(WORDS, WIDTH)).astype(np.float32)

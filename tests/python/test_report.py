@@ -189,7 +189,7 @@ def test_what_is_no_run_is_one_clear_line(study, tmp_path):
         assert not (tmp_path / "no.html").exists()
 
 
-def test_samples_of_writing_have_their_table(study, tmp_path):
+def test_generated_samples_have_their_table(study, tmp_path):
     folder, _ = study
     for adapt in ("write", "off"):
         made = run([PROGRAM, "generate", "--model", folder / "a<run>/model", "--prompt", "weights", "-n", "40", "--samples",

@@ -1,4 +1,4 @@
-#include "template/words.h"
+#include "template/tag_lexer.h"
 
 #include <fmt/format.h>
 
@@ -8,44 +8,44 @@
 namespace fwl {
 namespace {
 
-bool is_word_letter(char byte) {
+bool is_name_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
 
-bool is_word_digit(char byte) {
+bool is_tag_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
 size_t digits_at(std::string_view text) {
   size_t end = 0;
-  while (end < text.size() && is_word_digit(text[end])) ++end;
+  while (end < text.size() && is_tag_digit(text[end])) ++end;
   return end;
 }
 
 int hex_digit(char byte) {
-  if (is_word_digit(byte)) return byte - '0';
+  if (is_tag_digit(byte)) return byte - '0';
   const char lower = static_cast<char>(byte | 0x20);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-class TemplateWordCutter {
+class TemplateTagLexer {
  public:
-  TemplateWordCutter(TemplateSource& source, std::vector<TemplateToken>& tokens) : source_(source), tokens_(tokens) {}
+  TemplateTagLexer(TemplateSource& source, std::vector<TemplateToken>& tokens) : source_(source), tokens_(tokens) {}
 
-  void cut_until(std::string_view close) {
+  void lex_until(std::string_view close) {
     while (true) {
       source_.take_space();
       if (source_.is_at_end()) source_.fail(fmt::format("{} at the end of the tag", close), "the end of the template");
       if (open_brackets_.empty() && source_.is_at_close(close)) return;
       const char byte = source_.rest()[0];
-      if (is_word_digit(byte))
-        cut_number();
-      else if (is_word_letter(byte))
-        cut_name();
+      if (is_tag_digit(byte))
+        lex_number();
+      else if (is_name_letter(byte))
+        lex_name();
       else if (byte == '\'' || byte == '"')
-        cut_string();
+        lex_string();
       else
-        cut_symbol();
+        lex_symbol();
     }
   }
 
@@ -55,18 +55,18 @@ class TemplateWordCutter {
     tokens_.push_back({kind, line, std::string(source_.take(bytes))});
   }
 
-  void cut_name() {
+  void lex_name() {
     const auto rest = source_.rest();
     size_t end = 0;
-    while (end < rest.size() && (is_word_letter(rest[end]) || is_word_digit(rest[end]))) ++end;
+    while (end < rest.size() && (is_name_letter(rest[end]) || is_tag_digit(rest[end]))) ++end;
     add(TemplateToken::Kind::name, end);
   }
 
-  void cut_number() {
+  void lex_number() {
     const auto rest = source_.rest();
     const auto whole = digits_at(rest);
     auto end = whole;
-    if (source_.before() != '.') {  // in a.0.1 they are members
+    if (source_.before() != '.') {  // in a.0.1 the numbers are members
       if (rest.substr(end).starts_with('.')) {
         const auto digits = digits_at(rest.substr(end + 1));
         if (digits) end += 1 + digits;
@@ -81,7 +81,7 @@ class TemplateWordCutter {
     add(end > whole ? TemplateToken::Kind::real : TemplateToken::Kind::integer, end);
   }
 
-  void cut_string() {
+  void lex_string() {
     const auto rest = source_.rest();
     size_t end = 1;
     while (end < rest.size() && rest[end] != rest[0]) end += rest[end] == '\\' ? 2 : 1;
@@ -90,7 +90,7 @@ class TemplateWordCutter {
     source_.take(end + 1);
   }
 
-  // Escapes as Python knows them; an unknown one stays as it is.
+  // Python's escapes; an unknown one stays as it is.
   std::string unescaped(std::string_view text) const {
     constexpr std::string_view letters = "ntr\\'\"abfv", meanings = "\n\t\r\\'\"\a\b\f\v";
     std::string result;
@@ -101,7 +101,7 @@ class TemplateWordCutter {
         text.remove_prefix(plain);
         continue;
       }
-      const char letter = text[1];  // there is one, as the quote comes after it
+      const char letter = text[1];  // exists, because the closing quote comes later
       text.remove_prefix(2);
       if (const auto place = letters.find(letter); place != std::string_view::npos)
         result += meanings[place];
@@ -131,7 +131,7 @@ class TemplateWordCutter {
     text.remove_prefix(digits);
   }
 
-  void cut_symbol() {
+  void lex_symbol() {
     for (const std::string_view two : {"//", "**", "==", "!=", ">=", "<="})
       if (source_.starts(two)) return add(TemplateToken::Kind::symbol, 2);
     constexpr std::string_view opening = "([{", closing = ")]}";
@@ -155,8 +155,8 @@ class TemplateWordCutter {
 
 }  // namespace
 
-void cut_template_words(TemplateSource& source, std::string_view close, std::vector<TemplateToken>& tokens) {
-  TemplateWordCutter(source, tokens).cut_until(close);
+void lex_template_tag(TemplateSource& source, std::string_view close, std::vector<TemplateToken>& tokens) {
+  TemplateTagLexer(source, tokens).lex_until(close);
 }
 
 }  // namespace fwl
