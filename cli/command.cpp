@@ -14,12 +14,12 @@ namespace fwl {
 namespace {
 
 // Texts given on the command line, by field; they are applied after the config file, so that flags win.
-using FlagTexts = std::vector<std::pair<Field*, std::vector<std::string>>>;
+using FlagTexts = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-void add_flag(CLI::App& app, Field& field, FlagTexts& texts) {
+void add_flag(CLI::App& app, const Field& field, FlagTexts& texts) {
   auto names = field.is_positional ? field.name : field.flag();
   if (!field.short_flag.empty()) names += ",-" + field.short_flag;
-  auto& slot = texts.emplace_back(&field, std::vector<std::string>{}).second;
+  auto& slot = texts.emplace_back(field.name, std::vector<std::string>{}).second;
   if (std::holds_alternative<bool*>(field.target)) {
     app.add_flag(names, slot, field.help);
   } else {
@@ -33,13 +33,8 @@ void add_flag(CLI::App& app, Field& field, FlagTexts& texts) {
 }
 
 void apply_flags(Command& command, const FlagTexts& texts) {
-  for (const auto& [field, values] : texts) {
-    if (values.empty()) continue;
-    if (auto** list = std::get_if<std::vector<std::string>*>(&field->target))
-      **list = values;
-    else
-      command.fields.set_text("fwl " + command.name, field->name, values.back());
-  }
+  for (const auto& [name, values] : texts)
+    if (!values.empty()) command.fields.set_texts("fwl " + command.name, name, values);
 }
 
 void apply_settings(Command& command, const std::vector<std::string>& settings) {
@@ -52,7 +47,7 @@ void apply_settings(Command& command, const std::vector<std::string>& settings) 
 
 // From whichever source: a required value may stand in the config file.
 void require_all(const Command& command) {
-  for (const auto& field : command.fields)
+  for (const auto& field : command.fields.shown())
     if (field.is_required && field.default_text().empty())
       throw UsageError(fmt::format("fwl {0}: {1} is required (see fwl {0} --help)", command.name,
                                    field.is_positional ? field.name : field.flag()));
@@ -81,7 +76,7 @@ int run_one(Command& command, const std::vector<std::string>& arguments, Console
   app.get_formatter()->column_width(36);
   FlagTexts texts;
   texts.reserve(command.fields.names().size());
-  for (auto& field : command.fields) add_flag(app, field, texts);
+  for (const auto& field : command.fields.shown()) add_flag(app, field, texts);
   std::string config_path;
   std::vector<std::string> settings;
   app.add_option("--config", config_path, "read these settings from a TOML file; flags win over it");

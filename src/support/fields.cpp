@@ -4,8 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <toml++/toml.h>
-#include <charconv>
-#include <cmath>
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,182 +15,76 @@
 namespace fwl {
 namespace {
 
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
-
-std::string bounds_text(const Field& field) {
-  const bool has_low = std::isfinite(field.low), has_high = std::isfinite(field.high);
-  if (has_low && has_high) return fmt::format(" {} to {}", field.low, field.high);
-  if (has_low) return fmt::format(" >= {}", field.low);
-  if (has_high) return fmt::format(" <= {}", field.high);
-  return {};
-}
-
-std::string expected_text(const Field& field) {
-  const auto kind = std::visit(
-      Overloaded{[](const bool*) { return "true or false"; }, [](const int64_t*) { return "a whole number"; },
-                 [](const double*) { return "a number"; }, [](const std::string*) { return "a text"; },
-                 [](const std::vector<std::string>*) { return "a list of texts"; },
-                 [](const std::vector<int64_t>*) { return "a list of whole numbers"; }},
-      field.target);
-  if (!field.allowed.empty()) return fmt::format("one of {}", fmt::join(field.allowed, ", "));
-  return kind + bounds_text(field);
-}
-
-[[noreturn]] void reject(std::string_view where, const Field& field, const std::string& got,
-                         const std::string& cause = {}) {
-  fail(fmt::format("{}: {}", where, field.name), expected_text(field), got, cause);
-}
-
-void check_number(std::string_view where, const Field& field, double value) {
-  if (!(value >= field.low && value <= field.high)) reject(where, field, fmt::format("{}", value));
-}
-
-void check_text(std::string_view where, const Field& field, const std::string& value) {
-  if (field.allowed.empty()) return;
-  for (const auto& allowed : field.allowed)
-    if (allowed == value) return;
-  reject(where, field, fmt::format("'{}'", value), did_you_mean(value, field.allowed));
-}
-
-template <class Number>
-Number parse_number(std::string_view where, const Field& field, const std::string& text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) reject(where, field, fmt::format("'{}'", text));
-  return value;
-}
-
-bool parse_bool(std::string_view where, const Field& field, const std::string& text) {
-  if (text == "true" || text == "1" || text == "on" || text == "yes") return true;
-  if (text == "false" || text == "0" || text == "off" || text == "no") return false;
-  reject(where, field, fmt::format("'{}'", text));
-}
-
-std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  return parts;
-}
-
 nlohmann::json to_json(const toml::node& node) {
   std::ostringstream out;
   if (const auto* table = node.as_table()) out << toml::json_formatter{*table};
   return nlohmann::json::parse(out.str());
 }
 
-void set_value(std::string_view where, Field& field, const nlohmann::json& value) {
-  try {
-    std::visit(Overloaded{[&](bool* target) {
-                            if (!value.is_boolean()) reject(where, field, value.dump());
-                            *target = value.get<bool>();
-                          },
-                          [&](int64_t* target) {
-                            if (!value.is_number_integer()) reject(where, field, value.dump());
-                            *target = value.get<int64_t>();
-                          },
-                          [&](double* target) {
-                            if (!value.is_number()) reject(where, field, value.dump());
-                            *target = value.get<double>();
-                          },
-                          [&](auto* target) { value.get_to(*target); }},
-               field.target);
-  } catch (const nlohmann::json::exception&) {
-    reject(where, field, value.dump());
-  }
-}
-
 }  // namespace
 
-Field& Field::range(double lowest, double highest) {
-  low = lowest;
-  high = highest;
-  return *this;
-}
-Field& Field::at_least(double lowest) {
-  low = lowest;
-  return *this;
-}
-Field& Field::choices(std::vector<std::string> values) {
-  allowed = std::move(values);
-  return *this;
-}
-Field& Field::required() {
-  is_required = true;
-  return *this;
-}
-Field& Field::positional() {
-  is_positional = true;
-  return *this;
-}
-Field& Field::short_name(std::string letter) {
-  short_flag = std::move(letter);
-  return *this;
-}
-
-std::string Field::flag() const {
-  auto dashed = name;
-  for (auto& letter : dashed)
-    if (letter == '_') letter = '-';
-  return "--" + dashed;
-}
-
-std::string Field::type_name() const {
-  if (!allowed.empty()) return fmt::format("{{{}}}", fmt::join(allowed, ","));
-  const auto kind =
-      std::visit(Overloaded{[](const bool*) { return ""; }, [](const int64_t*) { return "INT"; },
-                            [](const double*) { return "FLOAT"; }, [](const std::string*) { return "TEXT"; },
-                            [](const std::vector<std::string>*) { return "TEXT …"; },
-                            [](const std::vector<int64_t>*) { return "INT,…"; }},
-                 target);
-  return kind + bounds_text(*this);
-}
-
-std::string Field::default_text() const {
-  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : ""); },
-                               [](const int64_t* value) { return fmt::format("{}", *value); },
-                               [](const double* value) { return fmt::format("{}", *value); },
-                               [](const std::string* value) { return *value; },
-                               [](const auto* value) { return fmt::format("{}", fmt::join(*value, ",")); }},
-                    target);
-}
-
-Field* Fields::find(std::string_view name) {
-  for (auto& field : fields_)
-    if (field.name == name) return &field;
-  return nullptr;
+void Fields::add_choice(const Field& chooser, const std::string& choice, const Fields& own) {
+  for (auto field : own.fields_) {
+    field.chooser = std::get<std::string*>(chooser.target);
+    field.choice = choice;
+    fields_.push_back(std::move(field));
+  }
 }
 
 std::vector<std::string> Fields::names() const {
   std::vector<std::string> all;
-  for (const auto& field : fields_) all.push_back(field.name);
+  for (const auto& field : fields_)
+    if (std::ranges::find(all, field.name) == all.end()) all.push_back(field.name);
   return all;
 }
 
-Field& Fields::find_or_fail(std::string_view where, std::string_view name) {
-  if (auto* field = find(name)) return *field;
-  fail(where, "a known key", fmt::format("'{}'", name), did_you_mean(name, names()));
+std::vector<std::string> Fields::choices_with(std::string_view name) const {
+  std::vector<std::string> choices;
+  for (const auto& field : fields_)
+    if (field.name == name && field.chooser) choices.push_back(field.choice);
+  return choices;
+}
+
+const Field* Fields::chooser_of(const Field& field) const {
+  for (const auto& other : fields_) {
+    const auto* text = std::get_if<std::string*>(&other.target);
+    if (field.chooser && text && *text == field.chooser) return &other;
+  }
+  return nullptr;
+}
+
+std::vector<Field> Fields::shown() const {
+  std::vector<Field> result;
+  for (const auto& name : names()) {
+    const auto is_named = [&](const Field& field) { return field.name == name; };
+    const auto counting =
+        std::ranges::find_if(fields_, [&](const Field& field) { return is_named(field) && field.counts(); });
+    auto field = counting != fields_.end() ? *counting : *std::ranges::find_if(fields_, is_named);
+    if (const auto* chooser = chooser_of(field)) {
+      const auto choices = choices_with(name);
+      if (choices.size() < chooser->allowed.size())
+        field.help = fmt::format("{}: {}", fmt::join(choices, ", "), field.help);
+    }
+    result.push_back(std::move(field));
+  }
+  return result;
+}
+
+std::vector<Field*> Fields::find_or_fail(std::string_view where, std::string_view name) {
+  std::vector<Field*> found;
+  for (auto& field : fields_)
+    if (field.name == name) found.push_back(&field);
+  if (found.empty()) fail(where, "a known key", fmt::format("'{}'", name), did_you_mean(name, names()));
+  for (auto* field : found) field->set_by = where;
+  return found;
 }
 
 void Fields::set_text(std::string_view where, std::string_view name, const std::string& value) {
-  auto& field = find_or_fail(where, name);
-  std::visit(Overloaded{[&](bool* target) { *target = parse_bool(where, field, value); },
-                        [&](int64_t* target) { *target = parse_number<int64_t>(where, field, value); },
-                        [&](double* target) { *target = parse_number<double>(where, field, value); },
-                        [&](std::string* target) { *target = value; },
-                        [&](std::vector<std::string>* target) { *target = split_commas(value); },
-                        [&](std::vector<int64_t>* target) {
-                          target->clear();
-                          for (const auto& part : split_commas(value))
-                            target->push_back(parse_number<int64_t>(where, field, part));
-                        }},
-             field.target);
+  for (auto* field : find_or_fail(where, name)) field->set_text(where, value);
+}
+
+void Fields::set_texts(std::string_view where, std::string_view name, const std::vector<std::string>& values) {
+  for (auto* field : find_or_fail(where, name)) field->set_texts(where, values);
 }
 
 void Fields::set_json(std::string_view where, const nlohmann::json& object) {
@@ -202,7 +95,7 @@ void Fields::set_json(std::string_view where, const nlohmann::json& object) {
       if (value.is_object())
         walk(name + ".", value);
       else
-        set_value(where, find_or_fail(where, name), value);
+        for (auto* field : find_or_fail(where, name)) field->set_json(where, value);
     }
   };
   walk("", object);
@@ -220,6 +113,7 @@ void Fields::load_toml(const std::string& path) {
 nlohmann::json Fields::to_json() const {
   nlohmann::json object = nlohmann::json::object();
   for (const auto& field : fields_) {
+    if (!field.counts()) continue;
     auto* node = &object;
     const auto parts = [&] {
       std::vector<std::string> names;
@@ -228,25 +122,25 @@ nlohmann::json Fields::to_json() const {
       return names;
     }();
     for (const auto& part : parts) node = &(*node)[part];
-    std::visit([&](const auto* value) { *node = *value; }, field.target);
+    *node = field.to_json();
   }
   return object;
 }
 
 void Fields::check(std::string_view where) const {
-  for (const auto& field : fields_) {
-    std::visit(Overloaded{[&](const int64_t* value) { check_number(where, field, static_cast<double>(*value)); },
-                          [&](const double* value) { check_number(where, field, *value); },
-                          [&](const std::string* value) { check_text(where, field, *value); },
-                          [&](const std::vector<std::string>* values) {
-                            for (const auto& value : *values) check_text(where, field, value);
-                          },
-                          [&](const std::vector<int64_t>* values) {
-                            for (auto value : *values) check_number(where, field, static_cast<double>(value));
-                          },
-                          [](const bool*) {}},
-               field.target);
-  }
+  for (const auto& field : fields_)
+    if (field.counts())
+      field.check(where);
+    else
+      check_is_default(field);
+}
+
+// A value for a field that does not count would be lost in silence.
+void Fields::check_is_default(const Field& field) const {
+  const auto counts = [&](const Field& other) { return other.name == field.name && other.counts(); };
+  if (field.set_by.empty() || std::ranges::any_of(fields_, counts)) return;
+  fail(field.set_by, fmt::format("a key that {} {} has", chooser_of(field)->name, *field.chooser),
+       fmt::format("'{}'", field.name), fmt::format("only {} has it", fmt::join(choices_with(field.name), ", ")));
 }
 
 }  // namespace fwl

@@ -1,42 +1,15 @@
 // One list of fields per config: the same list gives the flags, the TOML keys, the JSON and the help, with bounds.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "support/field.h"
+
 namespace fwl {
-
-// A named, described and bounded value that lives in somebody's option struct.
-struct Field {
-  using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*>;
-
-  std::string name;  // "segment_tokens", or "model.layers" for a key in a TOML table
-  Target target;
-  std::string help;
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> allowed;  // empty: any text
-  bool is_required = false;
-  bool is_positional = false;
-  std::string short_flag;  // "p" for -p
-
-  Field& range(double lowest, double highest);
-  Field& at_least(double lowest);
-  Field& choices(std::vector<std::string> values);
-  Field& required();
-  Field& positional();
-  Field& short_name(std::string letter);
-
-  std::string flag() const;          // "--segment-tokens"
-  std::string type_name() const;     // "INT", "FLOAT", "TEXT", …, with bounds or choices
-  std::string default_text() const;  // the target's present value
-};
 
 class Fields {
  public:
@@ -50,25 +23,30 @@ class Fields {
     return fields_.emplace_back(std::move(field));
   }
 
-  Field* find(std::string_view name);
-  std::vector<std::string> names() const;
+  // Adds fields that count only while `chooser`, a text of this list, is `choice`. Several choices may have a field of
+  // the same name: setting it sets all of them.
+  void add_choice(const Field& chooser, const std::string& choice, const Fields& own);
 
-  auto begin() { return fields_.begin(); }
-  auto end() { return fields_.end(); }
-  auto begin() const { return fields_.begin(); }
-  auto end() const { return fields_.end(); }
+  // One field per name, for flags and help; where only some choices have it, the help says which.
+  std::vector<Field> shown() const;
+  std::vector<std::string> names() const;
 
   // Each throws UserError that names `where`, the field, what it accepts and what came.
   void set_text(std::string_view where, std::string_view name, const std::string& value);  // lists: comma separated
-  void set_json(std::string_view where, const nlohmann::json& object);                     // nested or dotted keys
+  void set_texts(std::string_view where, std::string_view name, const std::vector<std::string>& values);
+  void set_json(std::string_view where, const nlohmann::json& object);  // nested or dotted keys
   void load_toml(const std::string& path);
-  nlohmann::json to_json() const;  // nested by the dots in names
+  nlohmann::json to_json() const;  // the fields that count, nested by the dots in names
 
-  // Checks bounds and choices of every field; called after all sources have been read.
+  // Checks bounds and choices of every field that counts, and that no other was set; called after all sources have been
+  // read.
   void check(std::string_view where) const;
 
  private:
-  Field& find_or_fail(std::string_view where, std::string_view name);
+  std::vector<Field*> find_or_fail(std::string_view where, std::string_view name);
+  std::vector<std::string> choices_with(std::string_view name) const;
+  const Field* chooser_of(const Field& field) const;  // the field whose text decides whether this one counts
+  void check_is_default(const Field& field) const;
   std::deque<Field> fields_;  // a deque, so that references from add() stay valid
 };
 

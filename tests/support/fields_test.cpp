@@ -13,7 +13,7 @@ namespace {
 struct Options {
   int64_t layers = 4;
   double peak_lr = 1e-3;
-  bool is_tied = false;
+  bool tied = false;
   std::string base = "sparse";
   std::vector<int64_t> cutoffs = {10, 20};
   std::vector<std::string> text;
@@ -23,7 +23,7 @@ Fields describe(Options& options) {
   Fields fields;
   fields.add("model.layers", options.layers, "layers").range(1, 100);
   fields.add("peak_lr", options.peak_lr, "rate").at_least(0);
-  fields.add("model.is_tied", options.is_tied, "tied");
+  fields.add("model.tied", options.tied, "tied");
   fields.add("model.base", options.base, "architecture").choices({"sparse", "xl"});
   fields.add("cutoffs", options.cutoffs, "cutoffs");
   fields.add("text", options.text, "files");
@@ -34,7 +34,7 @@ TEST(Fields, JsonOfTheListReadsBackToTheSameValues) {
   Options first;
   first.layers = 7;
   first.base = "xl";
-  first.is_tied = true;
+  first.tied = true;
   first.cutoffs = {1, 2, 3};
   first.text = {"a", "b"};
   Options second;
@@ -46,13 +46,13 @@ TEST(Fields, JsonOfTheListReadsBackToTheSameValues) {
 
 TEST(Fields, TomlTablesAndTextsSetTheSameFields) {
   const auto path = testing::TempDir() + "fields.toml";
-  std::ofstream(path) << "peak_lr = 0.5\ncutoffs = [3, 4]\n[model]\nlayers = 9\nis_tied = true\n";
+  std::ofstream(path) << "peak_lr = 0.5\ncutoffs = [3, 4]\n[model]\nlayers = 9\ntied = true\n";
   Options options;
   auto fields = describe(options);
   fields.load_toml(path);
   EXPECT_EQ(options.layers, 9);
   EXPECT_EQ(options.peak_lr, 0.5);
-  EXPECT_TRUE(options.is_tied);
+  EXPECT_TRUE(options.tied);
   EXPECT_EQ(options.cutoffs, (std::vector<int64_t>{3, 4}));
   fields.set_text("--set", "cutoffs", "5,6");
   EXPECT_EQ(options.cutoffs, (std::vector<int64_t>{5, 6}));
@@ -80,6 +80,62 @@ TEST(Fields, BrokenTomlIsReportedWithItsLine) {
   Options options;
   auto fields = describe(options);
   EXPECT_EQ(message_of([&] { fields.load_toml(path); }).find(path + ":2:"), 0);
+}
+
+// Two kinds of model that share model.layers.
+struct Kinds {
+  std::string kind = "sparse";
+  int64_t sparse_layers = 4, xl_layers = 6, block = 128, memory = 0;
+};
+
+Fields describe(Kinds& kinds) {
+  Fields fields, sparse, xl;
+  const auto& kind = fields.add("model.kind", kinds.kind, "kind").choices({"sparse", "xl"});
+  sparse.add("model.layers", kinds.sparse_layers, "layers").range(1, 100);
+  sparse.add("model.block", kinds.block, "tokens of a block");
+  xl.add("model.layers", kinds.xl_layers, "layers").range(1, 200);
+  xl.add("model.memory", kinds.memory, "tokens of the memory");
+  fields.add_choice(kind, "sparse", sparse);
+  fields.add_choice(kind, "xl", xl);
+  return fields;
+}
+
+TEST(Fields, AKeyOfSeveralChoicesSetsEachOfThem) {
+  Kinds kinds;
+  auto fields = describe(kinds);
+  fields.set_text("--set", "model.layers", "150");
+  EXPECT_EQ(kinds.sparse_layers, 150);
+  EXPECT_EQ(kinds.xl_layers, 150);
+  EXPECT_EQ(message_of([&] { fields.check("train.toml"); }),
+            "train.toml: model.layers: expected a whole number 1 to 100, got 150");
+  fields.set_json("train.toml", {{"model", {{"kind", "xl"}}}});
+  fields.check("train.toml");
+}
+
+TEST(Fields, HelpShowsAKeyOnceAndSaysWhichChoicesHaveIt) {
+  Kinds kinds;
+  const auto shown = describe(kinds).shown();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[1].help, "layers");
+  EXPECT_EQ(shown[1].default_text(), "4");
+  EXPECT_EQ(shown[2].help, "sparse: tokens of a block");
+  EXPECT_EQ(shown[3].help, "xl: tokens of the memory");
+}
+
+TEST(Fields, JsonHoldsOnlyTheFieldsOfTheChoice) {
+  Kinds kinds;
+  kinds.kind = "xl";
+  EXPECT_EQ(describe(kinds).to_json(), nlohmann::json::parse(R"({"model": {"kind": "xl", "layers": 6, "memory": 0}})"));
+}
+
+TEST(Fields, AKeyThatTheChoiceDoesNotHaveIsAnErrorThatNamesThoseThatHaveIt) {
+  Kinds kinds;
+  auto fields = describe(kinds);
+  fields.set_text("--set", "model.memory", "7");
+  EXPECT_EQ(message_of([&] { fields.check("fwl train"); }),
+            "--set: expected a key that model.kind sparse has, got 'model.memory'; only xl has it");
+  fields.set_text("--set", "model.kind", "xl");
+  fields.check("fwl train");
 }
 
 }  // namespace

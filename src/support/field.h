@@ -1,0 +1,50 @@
+// A named, described and bounded value that lives in somebody's option struct, set from text or JSON.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace fwl {
+
+struct Field {
+  using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*>;
+
+  std::string name;  // "segment_tokens", or "model.layers" for a key in a TOML table
+  Target target;
+  std::string help;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  std::vector<std::string> allowed;  // empty: any text
+  bool is_required = false;
+  bool is_positional = false;
+  std::string short_flag;                // "p" for -p
+  const std::string* chooser = nullptr;  // where set, the field counts only while this text is `choice`
+  std::string choice;
+  std::string set_by;  // the source that set it; empty: still the default
+
+  Field& range(double lowest, double highest);
+  Field& at_least(double lowest);
+  Field& choices(std::vector<std::string> values);
+  Field& required();
+  Field& positional();
+  Field& short_name(std::string letter);
+
+  bool counts() const { return !chooser || *chooser == choice; }
+  std::string flag() const;          // "--segment-tokens"
+  std::string type_name() const;     // "INT", "FLOAT", "TEXT", …, with bounds or choices
+  std::string default_text() const;  // the target's present value
+
+  // Each throws UserError that names `where`, the field, what it accepts and what came.
+  void set_text(std::string_view where, const std::string& text);  // lists: comma separated
+  void set_texts(std::string_view where, const std::vector<std::string>& texts);
+  void set_json(std::string_view where, const nlohmann::json& value);
+  void check(std::string_view where) const;  // bounds and choices
+  nlohmann::json to_json() const;
+};
+
+}  // namespace fwl
