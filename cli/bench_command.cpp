@@ -45,7 +45,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
   fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
-  add_fields(fields, options.fresh.architecture);
+  add_fields(fields, options.fresh.base);
   add_fields(fields, options.fresh.layer);
   add_fields(fields, options.engine);
 }
@@ -56,7 +56,7 @@ std::shared_ptr<LanguageModel> open(Options& options, Console& console) {
                       console.progress("open"))
         .model;
   if (options.vocabulary_size < 1) fail("fwl bench", "--model, or --vocabulary-size for random weights", "neither");
-  options.fresh.architecture.vocabulary_size = options.vocabulary_size;
+  options.fresh.base.vocabulary_size = options.vocabulary_size;
   FreshWeights weights(0);
   return make_model(options.fresh, weights, nullptr);
 }
@@ -65,25 +65,23 @@ struct Row {
   std::string model, size, params, backend, threads, test, method, rate, flops;
 };
 
-// Packed matrices are not among the parameters: the file's size stands for them.
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
-  namespace fs = std::filesystem;
-  const bool is_quantized = fs::is_regular_file(options.model) && options.weights == "quantized";
-  double parameters = 0, bytes = is_quantized ? static_cast<double>(fs::file_size(options.model)) : 0;
-  for (const auto& [name, tensor] : model.parameters()) {
+  const auto& base = model.base().weight_counts();
+  auto parameters = static_cast<double>(base.total()), bytes = static_cast<double>(base.bytes);
+  for (const auto& [name, tensor] : adapter_parameters(model.adapter())) {
     parameters += static_cast<double>(tensor.numel());
-    if (!is_quantized) bytes += static_cast<double>(tensor.nbytes());
+    bytes += static_cast<double>(tensor.nbytes());
   }
   return {options.model.empty() ? fmt::format("random {}", model.base().architecture())
-                                : fs::path(options.model).filename().string(),
+                                : std::filesystem::path(options.model).filename().string(),
           format_amount(bytes, "bytes"),
-          is_quantized ? "-" : format_amount(parameters, ""),
+          format_amount(parameters, ""),
           "CPU",
           std::to_string(at::get_num_threads()),
           result.test,
           result.method,
           fmt::format("{:.2f} ± {:.2f}", result.mean(), result.deviation()),
-          is_quantized ? "-" : fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
+          fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
 }
 
 void print(Console& console, const Options& options, const LanguageModel& model,

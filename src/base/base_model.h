@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "head/head.h"
-#include "weights/weight_source.h"
+#include "weights/parameter_list.h"
 
 namespace fwl {
 
@@ -42,7 +42,8 @@ class BaseModel {
   virtual std::string architecture() const = 0;
   virtual int64_t width() const = 0;  // D
   virtual int64_t vocabulary_size() const = 0;
-  virtual NamedTensors parameters() const = 0;  // dense ones, under their published names
+  virtual NamedTensors parameters() const = 0;            // dense ones, under their published names
+  virtual const WeightCounts& weight_counts() const = 0;  // of all, quantised or dense
   virtual std::shared_ptr<const Head> head() const = 0;
 
   virtual BaseState new_state(int64_t sequences) const = 0;

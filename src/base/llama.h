@@ -3,13 +3,13 @@
 
 #include "base/cached_model.h"
 #include "engine/pointwise.h"
-#include "weights/weight_source.h"
+#include "head/head_factory.h"
 
 namespace fwl {
 
 struct LlamaConfig {
-  int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, key_heads = 0, head_width = 0, inner_width = 0;
-  int64_t context_tokens = 0;
+  int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, key_heads = 0, head_width = 0, inner_width = 3072;
+  int64_t context_tokens = 1024;
   double norm_epsilon = 1e-5;
   double rotary_base = 10000;
   at::Tensor rotary_divisors;  // d/2, or undefined: what each frequency is divided by (scaled context)
@@ -26,8 +26,9 @@ class Llama : public CachedModel {
   std::string architecture() const override { return "llama"; }
   int64_t width() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  NamedTensors parameters() const override { return parameters_; }
-  std::shared_ptr<const Head> head() const override { return head_; }
+  NamedTensors parameters() const override { return weights_.parameters; }
+  const WeightCounts& weight_counts() const override { return weights_.counts; }
+  std::shared_ptr<const Head> head() const override { return head_.head(); }
   void set_context(const ContextOptions& context) override;
   const LlamaConfig& config() const { return config_; }
 
@@ -48,8 +49,8 @@ class Llama : public CachedModel {
   Matrix embedding_;
   std::vector<Layer> layers_;
   at::Tensor final_gain_;
-  std::shared_ptr<const Head> head_;
-  NamedTensors parameters_;
+  HeadFactory head_;
+  ModelWeights weights_;
 };
 
 }  // namespace fwl

@@ -5,6 +5,7 @@
 #include "engine/products.h"
 #include "engine/torch.h"
 #include "head/softmax_sweep.h"
+#include "head/vocabulary_config.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -82,6 +83,19 @@ std::vector<at::Tensor> AdaptiveSoftmaxHead::parameters() const {
   for (const auto& cluster : clusters_) all.insert(all.end(), {cluster.weight, cluster.bias, cluster.projection});
   std::erase_if(all, [](const at::Tensor& tensor) { return !tensor.defined(); });
   return all;
+}
+
+// Every token meets the head cluster; a tail cluster is met by its own tokens only.
+double AdaptiveSoftmaxHead::products_per_token() const {
+  const auto numbers = [](const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<double>(tensor.numel()) : 0.0;
+  };
+  double products = numbers(cluster_weight_);
+  for (size_t k = 0; k < clusters_.size(); ++k) {
+    const double share = k == 0 ? 1 : zipf_share(first_word_[k], first_word_[k + 1], vocabulary_size());
+    products += share * (numbers(clusters_[k].weight) + numbers(clusters_[k].projection));
+  }
+  return products;
 }
 
 SoftmaxCluster AdaptiveSoftmaxHead::joined_head() const {

@@ -30,6 +30,7 @@ class AdaptiveSoftmaxHead : public Head {
   int64_t width() const override;
   int64_t vocabulary_size() const override { return first_word_.back(); }
   std::vector<at::Tensor> parameters() const override;
+  double products_per_token() const override;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
                   const at::Tensor& expected_upstream) const override;

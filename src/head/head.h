@@ -30,6 +30,7 @@ class Head {
   virtual int64_t width() const = 0;            // D
   virtual int64_t vocabulary_size() const = 0;  // V
   virtual std::vector<at::Tensor> parameters() const = 0;
+  virtual double products_per_token() const = 0;  // multiplications by weights for one token's loss, on average
 
   // hidden: N,D   targets: N -> N. `expected_upstream` (N, or undefined for ones) is what the losses' gradients will be
   // proportional to: the parameters' gradients are then formed in the forward sweep. Any other upstream is right too,

@@ -28,6 +28,10 @@ std::vector<at::Tensor> SoftmaxHead::parameters() const {
   return parameters;
 }
 
+double SoftmaxHead::products_per_token() const {
+  return static_cast<double>(weight_.rows()) * static_cast<double>(weight_.columns());
+}
+
 at::Tensor SoftmaxHead::loss(const at::Tensor& hidden, const at::Tensor& targets,
                              const at::Tensor& expected_upstream) const {
   check_head_input("SoftmaxHead", *this, hidden, targets);

@@ -18,6 +18,7 @@ class SoftmaxHead : public Head {
   int64_t width() const override { return weight_.columns(); }
   int64_t vocabulary_size() const override { return weight_.rows(); }
   std::vector<at::Tensor> parameters() const override;
+  double products_per_token() const override;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets,
                   const at::Tensor& expected_upstream) const override;

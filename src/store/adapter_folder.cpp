@@ -65,7 +65,7 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   fields.add("base.name", description.base_name, "file or folder of the base model");
   fields.add("base.hash", description.base_hash, "SHA-256 of its weights");
   fields.add("base.architecture", description.base_architecture, "its kind");
-  fields.add("base.width", description.base_width, "width of its hidden states").range(1, 1 << 20);
+  fields.add("base.hidden_size", description.base_hidden_size, "numbers in a hidden state of it").range(1, 1 << 20);
   fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
   fields.add("objective", description.objective, "what the layer was trained on");
   add_fields(fields, description.layer);

@@ -12,7 +12,7 @@ namespace fwl {
 
 struct AdapterDescription {
   std::string base_name, base_hash, base_architecture;
-  int64_t base_width = 0;
+  int64_t base_hidden_size = 0;
   int64_t window_tokens = 0;  // the base reads texts in windows of so many tokens; the fast weights go on
   std::string objective = "fwl";
   LayerConfig layer;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/architecture.h"
+#include "architecture/base_config.h"
 #include "files/huggingface_folder.h"
 #include "memory/layer_config.h"
 #include "model/language_model.h"
@@ -12,7 +12,7 @@
 namespace fwl {
 
 struct ModelDescription {
-  ArchitectureConfig architecture;
+  BaseConfig base;
   LayerConfig layer;
   std::string objective = "fwl";  // what it was trained on: static, fwl, fwl-first-order, bias-only
   int64_t trained_tokens = 0;     // the longest text that the fast weights were trained on; 0: carried on and on

@@ -41,7 +41,7 @@ void add_fields(Fields& fields, RunConfig& config) {
 }
 
 void add_fields(Fields& fields, TrainConfig& config) {
-  add_fields(fields, config.architecture);
+  add_fields(fields, config.base);
   add_fields(fields, config.layer);
   add_fields(fields, config.objective);
   auto& data = config.data;
