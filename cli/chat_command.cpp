@@ -137,7 +137,7 @@ class Chat {
       before_turn_.reset();
     } else if (command == "/forget") {
       const auto seed = desk_.session().place.seed;
-      desk_.session() = desk_.model().new_session();
+      desk_.session() = desk_.model().new_session(1, desk_.session().base.context);
       desk_.session().place.seed = seed;
       before_turn_.reset();
       console_.note("All is forgotten.");

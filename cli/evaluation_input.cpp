@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/cached_model.h"
 #include "data/tokenize.h"
 #include "evaluate/statistics_file.h"
 #include "files/fetch.h"
@@ -78,8 +77,7 @@ std::string EvaluationData::tokenize(Console& console) {
 ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {
   ProtocolOptions options;
   options.protocol = protocol_from_name(input_.protocol);
-  const auto* cached = dynamic_cast<const CachedModel*>(&model().base());
-  const int64_t own = cached ? cached->context().context_tokens : 0;
+  const int64_t own = model().base().context_tokens();
   options.is_base_bounded = own > 0;
   options.context_tokens = own > 0 ? std::min(own, usual_context) : usual_context;
   if (opened_.window_tokens > 0) options.context_tokens = opened_.window_tokens;

@@ -43,7 +43,7 @@ nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>
                          {"model", facts.model},
                          {"texts", facts.texts},
                          {"tokens_read", facts.tokens_read},
-                         {"kept_tokens", facts.kept_tokens},
+                         {"cached_tokens", facts.cached_tokens},
                          {"fast_tokens", facts.fast_tokens},
                          {"memory_bytes", facts.memory_bytes},
                          {"fast_bytes", facts.fast_bytes},
@@ -60,7 +60,7 @@ void print(Console& console, const SessionFacts& facts, const std::vector<DriftF
   auto& out = console.out();
   out << fmt::format(
       "architecture  {}\nmodel         {}\ntokens read   {} ({} kept by the base, {} in the fast weights)\n",
-      facts.architecture, facts.model, facts.tokens_read, facts.kept_tokens, facts.fast_tokens);
+      facts.architecture, facts.model, facts.tokens_read, facts.cached_tokens, facts.fast_tokens);
   out << fmt::format("memory        {} of the base, {} of fast weights\n",
                      format_amount(static_cast<double>(facts.memory_bytes), "bytes"),
                      format_amount(static_cast<double>(facts.fast_bytes), "bytes"));

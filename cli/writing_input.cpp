@@ -1,24 +1,32 @@
 #include "cli/writing_input.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
-#include "base/cached_model.h"
 #include "support/error.h"
 
 namespace fwl {
 namespace {
 
-// A model with an end of its context goes on after it. Models without one have their own memory.
-void set_long_text(const LanguageModel& model, const WritingInput& input) {
-  auto* cached = dynamic_cast<CachedModel*>(&model.base());
-  const bool is_bounded = cached && cached->context().context_tokens > 0;
+// Of a new session: a model whose context ends restarts after it unless told otherwise.
+ContextOptions new_context(const BaseModel& base, const WritingInput& input) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
   if (!is_bounded && input.context > 0)
-    fail("--context", "a model with an end of its context", "one that has a memory of its own");
-  if (!is_bounded) return;
-  auto context = cached->context();
+    fail("--context", "a model whose context ends", "one that reads texts of any length");
+  if (!is_bounded) return context;
   if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = long_text_from_name(input.long_text);
-  cached->set_context(context);
+  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
+  return context;
+}
+
+void expect_own_context(const std::string& path, const ContextOptions& own, const WritingInput& input) {
+  if (input.context > 0 && input.context != own.context_tokens)
+    fail("--context", fmt::format("{}, that of {}", own.context_tokens, path), std::to_string(input.context),
+         "a session keeps the context that it began with");
+  if (input.long_text != "auto" && long_text_from_name(input.long_text) != own.long_text)
+    fail("--long-text", "that of " + path, input.long_text, "a session keeps the context that it began with");
 }
 
 }  // namespace
@@ -29,17 +37,22 @@ void add_fields(Fields& fields, WritingInput& input) {
   fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
       .choices({"write", "read", "off"});
   fields.add("context", input.context, "tokens that the base sees; 0: all that it can").range(0, 1 << 24);
-  fields.add("long_text", input.long_text, "after them: restart: read the last half again; slide; refuse")
-      .choices({"restart", "slide", "refuse"});
+  fields
+      .add("long_text", input.long_text,
+           "after them: restart: read the last half again; slide; refuse; auto: as the session began, or restart")
+      .choices({"auto", "restart", "slide", "refuse"});
 }
 
 WritingDesk::WritingDesk(const WritingInput& input, Console& console)
     : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
   opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
-  set_long_text(model(), input);
   conventions_ = read_prompt_conventions(input.model);
-  session_ = path_.empty() || !std::filesystem::exists(path_) ? model().new_session()
-                                                              : model().load_session(path_, opened_.identity);
+  if (path_.empty() || !std::filesystem::exists(path_)) {
+    session_ = model().new_session(1, new_context(model().base(), input));
+    return;
+  }
+  session_ = model().load_session(path_, opened_.identity);
+  expect_own_context(path_, session_.base.context, input);
 }
 
 std::vector<TokenId> WritingDesk::encode(std::string_view text) const {

@@ -14,7 +14,7 @@ namespace fwl {
 
 struct WritingInput : ModelInput {
   std::string session;
-  std::string adapt = "write", long_text = "restart";
+  std::string adapt = "write", long_text = "auto";
   int64_t context = 0;
 };
 

@@ -146,6 +146,32 @@ void bind_layer(py::module_& module) {
   });
 }
 
+// PrecisionScope as a context manager.
+class MatmulPrecision {
+ public:
+  explicit MatmulPrecision(const std::string& name)
+      : precision_(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact) {
+    if (name != "fp32" && name != "bf16") fail("matmul_precision", "fp32 or bf16", "'" + name + "'");
+  }
+  void enter() { scope_.emplace(precision_); }
+  void exit() { scope_.reset(); }
+
+ private:
+  ProductPrecision precision_;
+  std::optional<PrecisionScope> scope_;
+};
+
+void bind_precision(py::module_& module) {
+  py::class_<MatmulPrecision>(
+      module, "matmul_precision",
+      "with matmul_precision(\"bf16\"): products of this thread round their operands to bf16 and "
+      "sum in fp32, where that is faster. fp32: exact.")
+      .def(py::init<const std::string&>(), py::arg("precision"))
+      .def("__enter__", &MatmulPrecision::enter)
+      .def("__exit__", [](MatmulPrecision& scope, const py::args&) { scope.exit(); });
+  module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+}
+
 void bind_bias_only(py::module_& module) {
   module.def(
       "bias_only",
@@ -164,15 +190,7 @@ void bind_fast(py::module_& module) {
   bind_state(module);
   bind_layer(module);
   bind_bias_only(module);
-  module.def(
-      "set_matmul_precision",
-      [](const std::string& name) {
-        if (name != "fp32" && name != "bf16") fail("set_matmul_precision", "fp32 or bf16", "'" + name + "'");
-        set_product_precision(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact);
-      },
-      py::arg("precision"), "fp32: exact. bf16: products of rounded operands with fp32 sums, where that is faster.");
-  module.def("matmul_precision", [] { return product_precision() == ProductPrecision::bf16 ? "bf16" : "fp32"; });
-  module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+  bind_precision(module);
 }
 
 }  // namespace fwl

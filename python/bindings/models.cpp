@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture/base_config.h"
-#include "base/cached_model.h"
-#include "base/transformer_xl.h"
 #include "bindings.h"
 #include "generate/writer.h"
 #include "model/language_model.h"
@@ -19,18 +17,25 @@ namespace {
 namespace py = pybind11;
 using ReleaseGil = py::call_guard<py::gil_scoped_release>;
 using py::arg;
+using Count = std::optional<int64_t>;
+using Flag = std::optional<bool>;
+using Name = std::optional<std::string>;
 
-void set_context(BaseModel& model, int64_t tokens, const std::string& long_text) {
-  auto* cached = dynamic_cast<CachedModel*>(&model);
-  if (!cached) fail("context of a " + model.architecture() + " model", "its own memory", "a window");
-  cached->set_context({tokens, long_text_from_name(long_text)});
+// The model's own context where nothing else is given.
+ContextOptions context_options(const BaseModel& model, Count context, const Name& long_text, Count memory, Count clamp,
+                               Flag same_length) {
+  auto options = model.default_context();
+  if (context) options.context_tokens = *context;
+  if (long_text) options.long_text = long_text_from_name(*long_text);
+  if (memory) options.memory_tokens = *memory;
+  if (clamp) options.clamp_tokens = *clamp;
+  if (same_length) options.is_same_length = *same_length;
+  return options;
 }
 
-void set_memory(BaseModel& model, int64_t memory_tokens, int64_t clamp_tokens, bool same_length) {
-  auto* xl = dynamic_cast<TransformerXl*>(&model);
-  if (!xl) fail("memory of a " + model.architecture() + " model", "a Transformer-XL", "another architecture");
-  xl->set_memory(memory_tokens, clamp_tokens, same_length);
-}
+const char* context_help =
+    "context: tokens after which long_text (refuse, slide or restart) happens. memory, clamp, same_length: how a "
+    "Transformer-XL looks back. All as the model has them unless given.";
 
 std::shared_ptr<BaseModel> new_base(const std::string& architecture, int64_t vocabulary_size, uint64_t seed,
                                     const py::kwargs& settings) {
@@ -43,11 +48,13 @@ void bind_base(py::module_& module) {
   py::class_<BaseState>(module, "BaseState", "What a base model remembers of the texts it reads.")
       .def("clone", &BaseState::clone)
       .def_readonly("tokens_read", &BaseState::tokens_read)
+      .def_readonly("cached_tokens", &BaseState::cached_tokens)
       .def_readonly("sequences", &BaseState::sequences)
       .def_property_readonly("bytes", &BaseState::bytes);
   py::class_<BaseModel, std::shared_ptr<BaseModel>>(module, "BaseModel")
       .def_property_readonly("architecture", &BaseModel::architecture)
-      .def_property_readonly("width", &BaseModel::width)
+      .def_property_readonly("hidden_size", &BaseModel::hidden_size)
+      .def_property_readonly("context_tokens", &BaseModel::context_tokens)
       .def_property_readonly("vocabulary_size", &BaseModel::vocabulary_size)
       .def_property_readonly("head", [](const BaseModel& model) { return std::const_pointer_cast<Head>(model.head()); })
       .def("parameters",
@@ -56,13 +63,22 @@ void bind_base(py::module_& module) {
              for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
              return result;
            })
-      .def("train", &BaseModel::set_training, arg("is_training") = true)
-      .def("set_context", &set_context, arg("tokens"), arg("long_text"),
-           "What happens after so many tokens: refuse, slide or restart.")
-      .def("set_memory", &set_memory, arg("memory_tokens"), arg("clamp_tokens") = 0, arg("same_length") = true)
-      .def("new_state", &BaseModel::new_state, arg("sequences") = 1)
-      .def("read", &BaseModel::read, arg("tokens"), arg("state"), ReleaseGil(),
-           "Reads tokens (B,T), moves the state past them, and gives their hidden states (B,T,D).");
+      .def(
+          "new_state",
+          [](const BaseModel& model, int64_t sequences, Count context, const Name& long_text, Count memory, Count clamp,
+             Flag same_length) {
+            return model.new_state(sequences, context_options(model, context, long_text, memory, clamp, same_length));
+          },
+          arg("sequences") = 1, py::kw_only(), arg("context") = py::none(), arg("long_text") = py::none(),
+          arg("memory") = py::none(), arg("clamp") = py::none(), arg("same_length") = py::none(), context_help)
+      .def(
+          "read",
+          [](const BaseModel& model, const at::Tensor& tokens, BaseState& state, bool training) {
+            return model.read(tokens, state, {.is_training = training});
+          },
+          arg("tokens"), arg("state"), arg("training") = false, ReleaseGil(),
+          "Reads tokens (B,T), moves the state past them, and gives their hidden states (B,T,D). training: dropout "
+          "acts.");
   module.def(
       "open_base",
       [](const std::string& path, const std::string& weights) {
@@ -101,7 +117,15 @@ void bind_language_model(py::module_& module) {
            }),
            arg("base"), arg("layer") = nullptr)
       .def_property_readonly("base", &LanguageModel::shared_base)
-      .def("new_session", &LanguageModel::new_session, arg("sequences") = 1)
+      .def(
+          "new_session",
+          [](const LanguageModel& model, int64_t sequences, Count context, const Name& long_text, Count memory,
+             Count clamp, Flag same_length) {
+            return model.new_session(sequences,
+                                     context_options(model.base(), context, long_text, memory, clamp, same_length));
+          },
+          arg("sequences") = 1, py::kw_only(), arg("context") = py::none(), arg("long_text") = py::none(),
+          arg("memory") = py::none(), arg("clamp") = py::none(), arg("same_length") = py::none(), context_help)
       .def(
           "read",
           [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt,

@@ -135,6 +135,7 @@ std::shared_ptr<BaseModel> open_llama_folder(const Architecture::FolderPointer& 
   config.head_width = json.count("head_dim", std::max<int64_t>(1, config.width / config.heads));
   config.inner_width = json.count("intermediate_size");
   config.context_tokens = json.count("max_position_embeddings");
+  config.sliding_tokens = std::min(json.count_or_none("sliding_window"), config.context_tokens);
   config.norm_epsilon = json.number("rms_norm_eps", 1e-6);
   config.rotary_base = rotary_base(json);
   config.rotary_divisors = rotary_divisors(config, json);
@@ -146,10 +147,7 @@ std::shared_ptr<BaseModel> open_llama_folder(const Architecture::FolderPointer& 
   if (config.head_width % 2 != 0)
     fail(json.where() + ": head_dim", "an even number", std::to_string(config.head_width));
   FolderWeights weights(folder, format);
-  auto model = std::make_shared<Llama>(config, weights);
-  if (const auto window = json.count_or_none("sliding_window"); window > 0)
-    model->set_context({std::min(window, config.context_tokens), LongText::slide});
-  return model;
+  return std::make_shared<Llama>(config, weights);
 }
 
 void add_llama_fields(Fields& fields, LlamaConfig& config) {

@@ -9,19 +9,28 @@ namespace fwl {
 
 BaseState BaseState::clone() const {
   BaseState copy(*this);
-  for (auto& tensor : copy.memory) tensor = tensor.defined() ? tensor.clone() : tensor;
+  for (auto& tensor : copy.cache) tensor = tensor.defined() ? tensor.clone() : tensor;
   if (recent.defined()) copy.recent = recent.clone();
   return copy;
 }
 
 size_t BaseState::bytes() const {
   size_t total = recent.defined() ? recent.nbytes() : 0;
-  for (const auto& tensor : memory)
+  for (const auto& tensor : cache)
     if (tensor.defined()) total += tensor.nbytes();
   return total;
 }
 
-at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state) const {
+BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context) const {
+  if (sequences < 1) fail(architecture() + " model", "a state of at least one text", std::to_string(sequences));
+  check_context(context);
+  BaseState state;
+  state.sequences = sequences;
+  state.context = context;
+  return state;
+}
+
+at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
   const auto where = architecture() + " model";
   if (tokens.dim() != 2 || tokens.size(0) != state.sequences)
     fail(where, fmt::format("token ids of shape {},T", state.sequences), c10::str(tokens.sizes()),
@@ -33,7 +42,7 @@ at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state) const {
   if (low < 0 || high >= vocabulary_size())
     fail(where, fmt::format("token ids from 0 to {}", vocabulary_size() - 1), std::to_string(low < 0 ? low : high),
          "tokens of another vocabulary?");
-  return read_checked(tokens.to(at::kLong), state);
+  return read_checked(tokens.to(at::kLong), state, call);
 }
 
 }  // namespace fwl

@@ -40,43 +40,47 @@ Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
   final_norm_ = norm("transformer.ln_f");
   head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, width, config_.is_tied), {{embedding_}, {}},
                       {.weight = "lm_head.weight", .bias = ""}, normal, list);
-  CachedModel::set_context({config_.context_tokens, LongText::refuse});
 }
 
-void Gpt2::set_context(const ContextOptions& context) {
+ContextOptions Gpt2::default_context() const {
+  return {.context_tokens = config_.context_tokens};
+}
+
+void Gpt2::check_context(const ContextOptions& context) const {
+  CachedModel::check_context(context);
   if (context.context_tokens < 1 || context.context_tokens > config_.context_tokens)
     fail("context", fmt::format("1 to {} tokens, for which this model has positions", config_.context_tokens),
          std::to_string(context.context_tokens));
   if (context.long_text == LongText::slide)
     fail("context of a gpt2 model", "refuse or restart", "slide", "its positions are absolute");
-  CachedModel::set_context(context);
 }
 
 at::Tensor Gpt2::normed(const at::Tensor& x, const Norm& norm) const {
   return at::layer_norm(x, {config_.width}, norm.gain, norm.shift, config_.norm_epsilon);
 }
 
-at::Tensor Gpt2::dropped(const at::Tensor& x) const {
-  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+at::Tensor Gpt2::dropped(const at::Tensor& x, const BaseCall& call) const {
+  return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor Gpt2::run(const at::Tensor& tokens, BaseState& state) const {
+at::Tensor Gpt2::run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
   const auto positions = positions_.narrow(0, state.tokens_read - state.window_start, tokens.size(1));  // T,D
-  auto x = dropped(embedding_.select_rows(tokens) + positions);                                         // B,T,D
+  auto x = dropped(embedding_.select_rows(tokens) + positions, call);                                   // B,T,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), state));
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), state, call), call);
     const auto inner = product(normed(x, layer.inner_norm), layer.up.weight) + layer.up.bias;  // B,T,inner
-    x = x + dropped(product(at::gelu(inner, "tanh"), layer.down.weight) + layer.down.bias);
+    x = x + dropped(product(at::gelu(inner, "tanh"), layer.down.weight) + layer.down.bias, call);
   }
   return normed(x, final_norm_);
 }
 
-at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const {
+at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+                           const BaseCall& call) const {
   const auto all = product(x, layer.query_key_value.weight) + layer.query_key_value.bias;  // B,T,3D
   const auto parts = all.view({x.size(0), x.size(1), 3, config_.heads, config_.width / config_.heads}).unbind(2);
   const auto attended =
-      attend(state, index, parts[0], parts[1], parts[2], is_training() ? config_.dropout : 0);  // B,T,D
+      attend(state, index, parts[0], parts[1], parts[2], call.is_training ? config_.dropout : 0);  // B,T,D
   return product(attended, layer.output.weight) + layer.output.bias;
 }
 

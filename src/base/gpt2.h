@@ -20,15 +20,16 @@ class Gpt2 : public CachedModel {
   Gpt2(const Gpt2Config& config, WeightSource& source);
 
   std::string architecture() const override { return "gpt2"; }
-  int64_t width() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   NamedTensors parameters() const override { return weights_.parameters; }
   const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
-  void set_context(const ContextOptions& context) override;
+  ContextOptions default_context() const override;
 
  protected:
-  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
+  void check_context(const ContextOptions& context) const override;
+  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
 
  private:
   struct Norm {
@@ -42,8 +43,9 @@ class Gpt2 : public CachedModel {
     Linear query_key_value, output, up, down;
   };
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
-  at::Tensor dropped(const at::Tensor& x) const;
-  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+  at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+                       const BaseCall& call) const;
 
   Gpt2Config config_;
   Matrix embedding_;

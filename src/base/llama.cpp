@@ -45,17 +45,21 @@ Llama::Llama(LlamaConfig config, WeightSource& source)
   final_gain_ = list.vector("model.norm.weight", {width}, one);
   head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, width, config_.is_tied), {{embedding_}, {}},
                       {.weight = "lm_head.weight", .bias = ""}, normal, list);
-  CachedModel::set_context({config_.context_tokens, LongText::refuse});
 }
 
-void Llama::set_context(const ContextOptions& context) {
+ContextOptions Llama::default_context() const {
+  if (config_.sliding_tokens == 0) return {.context_tokens = config_.context_tokens};
+  return {.context_tokens = config_.sliding_tokens, .long_text = LongText::slide};
+}
+
+void Llama::check_context(const ContextOptions& context) const {
+  CachedModel::check_context(context);
   if (config_.context_tokens > 0 && context.context_tokens > config_.context_tokens)
     fail("context", fmt::format("at most {} tokens, which this model was trained for", config_.context_tokens),
          std::to_string(context.context_tokens));
-  CachedModel::set_context(context);
 }
 
-at::Tensor Llama::run(const at::Tensor& tokens, BaseState& state) const {
+at::Tensor Llama::run(const at::Tensor& tokens, BaseState& state, const BaseCall&) const {
   const auto angles = rotary_angles(frequencies_, state.tokens_read - state.window_start, tokens.size(1));
   auto x = embedding_.select_rows(tokens);  // B,T,D
   for (int64_t index = 0; index < config_.layers; ++index) {

@@ -10,6 +10,7 @@ namespace fwl {
 struct LlamaConfig {
   int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, key_heads = 0, head_width = 0, inner_width = 3072;
   int64_t context_tokens = 1024;
+  int64_t sliding_tokens = 0;  // every position sees the last so many only; 0: all
   double norm_epsilon = 1e-5;
   double rotary_base = 10000;
   at::Tensor rotary_divisors;  // d/2, or undefined: what each frequency is divided by (scaled context)
@@ -24,16 +25,17 @@ class Llama : public CachedModel {
   Llama(LlamaConfig config, WeightSource& source);
 
   std::string architecture() const override { return "llama"; }
-  int64_t width() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   NamedTensors parameters() const override { return weights_.parameters; }
   const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
-  void set_context(const ContextOptions& context) override;
+  ContextOptions default_context() const override;
   const LlamaConfig& config() const { return config_; }
 
  protected:
-  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
+  void check_context(const ContextOptions& context) const override;
+  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
 
  private:
   struct Layer {

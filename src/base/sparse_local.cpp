@@ -64,26 +64,28 @@ at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
                        : at::embedding(embedding_, tokens) * std::sqrt(static_cast<double>(config_.width));
 }
 
-void SparseLocal::set_context(const ContextOptions&) {
-  fail("context of a sparse-local model", "its own blocks", "another window", "it reads texts of any length");
+void SparseLocal::check_context(const ContextOptions& context) const {
+  CachedModel::check_context(context);
+  if (context != ContextOptions{})
+    fail("context of a sparse-local model", "its own blocks", "another window", "it reads texts of any length");
 }
 
 at::Tensor SparseLocal::normed(const at::Tensor& x, const Norm& norm) const {
   return at::layer_norm(x, {config_.width}, norm.gain, norm.shift, 1e-5);
 }
 
-at::Tensor SparseLocal::dropped(const at::Tensor& x) const {
-  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+at::Tensor SparseLocal::dropped(const at::Tensor& x, const BaseCall& call) const {
+  return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state) const {
+at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
   const auto angles = rotary_angles(frequencies_, state.tokens_read, tokens.size(1));
-  auto x = dropped(embedded(tokens));  // B,T,D
+  auto x = dropped(embedded(tokens), call);  // B,T,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state));
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state), call);
     const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // B,T,inner
-    x = x + dropped(product(inner, layer.down.t()) + layer.down_bias);
+    x = x + dropped(product(inner, layer.down.t()) + layer.down_bias, call);
   }
   return normed(x, final_norm_);
 }

@@ -24,17 +24,18 @@ class SparseLocal : public CachedModel {
   SparseLocal(const SparseLocalConfig& config, WeightSource& source);
 
   std::string architecture() const override { return "sparse-local"; }
-  int64_t width() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
   NamedTensors parameters() const override { return weights_.parameters; }
   const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
-  void set_context(const ContextOptions& context) override;
+  ContextOptions default_context() const override { return {}; }
   const SparseLocalConfig& config() const { return config_; }
 
  protected:
-  at::Tensor run(const at::Tensor& tokens, BaseState& state) const override;
-  VisibleKeys visible_keys() const override { return VisibleKeys::blocks(config_.block_tokens); }
+  void check_context(const ContextOptions& context) const override;
+  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
  private:
   struct Norm {
@@ -47,7 +48,7 @@ class SparseLocal : public CachedModel {
   bool is_adaptive() const { return config_.vocabulary.head == HeadKind::adaptive_softmax; }
   at::Tensor embedded(const at::Tensor& tokens) const;
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
-  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
                        BaseState& state) const;
 

@@ -60,31 +60,39 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
   head_ = HeadFactory(config_.vocabulary, embedding_.tables(), {}, {}, list);
 }
 
-BaseState TransformerXl::new_state(int64_t sequences) const {
-  BaseState state;
-  state.sequences = sequences;
-  return state;
+ContextOptions TransformerXl::default_context() const {
+  return {.memory_tokens = config_.memory_tokens,
+          .clamp_tokens = config_.clamp_tokens,
+          .is_same_length = config_.is_same_length};
+}
+
+void TransformerXl::check_context(const ContextOptions& context) const {
+  if (context.context_tokens != 0 || context.long_text != LongText::refuse)
+    fail("context of a transformer-xl model", "its own memory", "a window", "it reads texts of any length");
+  if (context.memory_tokens < (context.is_same_length ? 1 : 0) || context.clamp_tokens < 0)
+    fail("transformer-xl model", "a memory of at least one token and a clamp of at least 0",
+         fmt::format("memory {}, clamp {}", context.memory_tokens, context.clamp_tokens));
 }
 
 BaseState TransformerXl::trimmed(const BaseState& state) const {
   auto copy = state.clone();
   copy.derived.clear();
-  const bool holds_keys = copy.memory.size() > layers_.size();
+  const bool holds_keys = copy.cache.size() > layers_.size();
   if (!holds_keys) return copy;
-  for (auto& cache : copy.memory)
-    cache = cache.narrow(2, state.kept_tokens - config_.memory_tokens, config_.memory_tokens).contiguous();
-  copy.kept_tokens = config_.memory_tokens;
+  const int64_t memory = state.context.memory_tokens;
+  for (auto& cache : copy.cache) cache = cache.narrow(2, state.cached_tokens - memory, memory).contiguous();
+  copy.cached_tokens = memory;
   return copy;
 }
 
-std::vector<std::vector<int64_t>> TransformerXl::memory_shapes(const BaseState& state) const {
-  if (state.memory.empty()) return {};
-  const int64_t memory = config_.memory_tokens;
-  if (state.kept_tokens != memory)
-    fail("transformer-xl state", fmt::format("a memory of {} tokens", memory), std::to_string(state.kept_tokens),
+std::vector<std::vector<int64_t>> TransformerXl::cache_shapes(const BaseState& state) const {
+  if (state.cache.empty()) return {};
+  const int64_t memory = state.context.memory_tokens;
+  if (state.cached_tokens != memory)
+    fail("transformer-xl state", fmt::format("a memory of {} tokens", memory), std::to_string(state.cached_tokens),
          "the file is damaged, or was made with another length of memory");
-  if (state.memory.size() == layers_.size())
-    return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, width()});
+  if (state.cache.size() == layers_.size())
+    return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, hidden_size()});
   return std::vector<std::vector<int64_t>>(2 * layers_.size(),
                                            {state.sequences, config_.heads, memory, config_.head_width});
 }
@@ -95,25 +103,17 @@ double TransformerXl::attention_flops(int64_t segment_tokens) const {
   const auto memory = static_cast<double>(config_.memory_tokens);
   const auto width_of_heads = static_cast<double>(config_.heads * config_.head_width);
   const double keys = config_.is_same_length ? memory : memory + segment / 2;
-  const double again = wants_gradient() ? memory / segment * 4 * width_of_heads * static_cast<double>(width()) : 0;
+  const double again =
+      wants_gradient() ? memory / segment * 4 * width_of_heads * static_cast<double>(hidden_size()) : 0;
   return static_cast<double>(config_.layers) * (6 * keys * width_of_heads + again);
-}
-
-void TransformerXl::set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length) {
-  if (memory_tokens < (is_same_length ? 1 : 0) || clamp_tokens < 0)
-    fail("transformer-xl model", "a memory of at least one token and a clamp of at least 0",
-         fmt::format("memory {}, clamp {}", memory_tokens, clamp_tokens));
-  config_.memory_tokens = memory_tokens;
-  config_.clamp_tokens = clamp_tokens;
-  config_.is_same_length = is_same_length;
 }
 
 bool TransformerXl::wants_gradient() const {
   return at::GradMode::is_enabled() && layers_.front().query_key_value.requires_grad();
 }
 
-at::Tensor TransformerXl::dropped(const at::Tensor& x) const {
-  return is_training() && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
+at::Tensor TransformerXl::dropped(const at::Tensor& x, const BaseCall& call) const {
+  return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
 at::Tensor TransformerXl::in_heads(const at::Tensor& x) const {
@@ -121,82 +121,82 @@ at::Tensor TransformerXl::in_heads(const at::Tensor& x) const {
 }
 
 at::Tensor TransformerXl::normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const {
-  return at::layer_norm(x, {width()}, gain, shift, config_.norm_epsilon);
+  return at::layer_norm(x, {hidden_size()}, gain, shift, config_.norm_epsilon);
 }
 
-at::Tensor TransformerXl::read_checked(const at::Tensor& tokens, BaseState& state) const {
+at::Tensor TransformerXl::read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
   prepare(state, tokens.size(1));
-  auto x = dropped(embedding_(tokens));  // B,T,D
+  auto x = dropped(embedding_(tokens), call);  // B,T,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    const auto attended = x + attention(layer, index, x, state);
+    const auto attended = x + attention(layer, index, x, state, call);
     x = config_.is_pre_norm ? attended : normed(attended, layer.attention_gain, layer.attention_shift);
-    const auto transformed = x + inner(layer, x);
+    const auto transformed = x + inner(layer, x, call);
     x = config_.is_pre_norm ? transformed : normed(transformed, layer.inner_gain, layer.inner_shift);
   }
   state.tokens_read += tokens.size(1);
-  if (!wants_gradient()) state.kept_tokens += tokens.size(1);
-  return dropped(x);
+  if (!wants_gradient()) state.cached_tokens += tokens.size(1);
+  return dropped(x, call);
 }
 
 // Memories start as zeros of full length, which every position sees. Then: inputs per layer where gradients are wanted
 // (the last memory_tokens exactly), or keys and values per layer with room behind the last kept one.
 void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   const auto count = static_cast<size_t>(config_.layers);
-  const int64_t memory = config_.memory_tokens;
+  const int64_t memory = state.context.memory_tokens;
   const auto options = layers_.front().up.options().requires_grad(false);
   if (wants_gradient()) {
-    if (state.memory.empty()) {
+    if (state.cache.empty()) {
       for (size_t index = 0; index < count; ++index)
-        state.memory.push_back(at::zeros({state.sequences, memory, width()}, options));
-      state.kept_tokens = memory;
+        state.cache.push_back(at::zeros({state.sequences, memory, hidden_size()}, options));
+      state.cached_tokens = memory;
     }
-    if (state.memory.size() != count)
+    if (state.cache.size() != count)
       fail("transformer-xl model", "a state made while gradients were wanted", "one that holds keys and values only",
            "start training from a new state");
     return;
   }
   const at::NoGradGuard no_grad;
-  if (state.memory.size() == count && count > 0) {  // from training: project what was kept
+  if (state.cache.size() == count && count > 0) {  // from training: project what was kept
     std::vector<at::Tensor> projected;
     for (size_t index = 0; index < count; ++index) {
-      const auto pair = project(layers_[index], state.memory[index]);
+      const auto pair = project(layers_[index], state.cache[index]);
       projected.push_back(pair.keys);
       projected.push_back(pair.values);
     }
-    state.memory = projected;
+    state.cache = projected;
   }
-  if (state.memory.empty()) {
-    const auto nothing = at::zeros({state.sequences, 1, width()}, options);
+  if (state.cache.empty()) {
+    const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options);
     for (const auto& layer : layers_) {  // a norm before the projection makes something even of zeros
       const auto [key, value] = project(layer, nothing);
-      for (const auto& start : {key, value}) state.memory.push_back(start.expand({-1, -1, memory, -1}));
+      for (const auto& start : {key, value}) state.cache.push_back(start.expand({-1, -1, memory, -1}));
     }
-    state.kept_tokens = memory;
+    state.cached_tokens = memory;
   }
-  if (state.kept_tokens + tokens <= state.memory.front().size(2)) return;
+  if (state.cached_tokens + tokens <= state.cache.front().size(2)) return;
   const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
-  for (auto& cache : state.memory) {
+  for (auto& cache : state.cache) {
     auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options);
-    larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.kept_tokens - memory, memory));
+    larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.cached_tokens - memory, memory));
     cache = larger;
   }
-  state.kept_tokens = memory;
+  state.cached_tokens = memory;
 }
 
 // The projected sinusoids of distances keys-1 … 0. They are the same for every segment until the weights change.
 // heads,keys,d
-at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& state) const {
+at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& state, const BaseCall& call) const {
   state.derived.resize(layers_.size());
   auto& known = state.derived[static_cast<size_t>(index)];
   if (!wants_gradient() && known.defined() && known.size(1) == keys) return known;
   const auto& weight = layers_[static_cast<size_t>(index)].distance;
   const auto options = weight.options().requires_grad(false);
   auto distances = at::arange(keys - 1, -1, -1, options.dtype(at::kDouble));
-  if (config_.clamp_tokens > 0) distances.clamp_max_(config_.clamp_tokens);
-  const auto steps = at::arange(0, width(), 2, options.dtype(at::kDouble)) / static_cast<double>(width());
-  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                            // keys,D/2
-  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options.dtype()));  // keys,D
+  if (state.context.clamp_tokens > 0) distances.clamp_max_(state.context.clamp_tokens);
+  const auto steps = at::arange(0, hidden_size(), 2, options.dtype(at::kDouble)) / static_cast<double>(hidden_size());
+  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                                  // keys,D/2
+  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options.dtype()), call);  // keys,D
   const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_width}).transpose(0, 1);
   known = wants_gradient() ? at::Tensor() : projected;
   return projected;
@@ -211,9 +211,9 @@ TransformerXl::KeysAndValues TransformerXl::project(const Layer& layer, const at
 
 TransformerXl::KeysAndValues TransformerXl::extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x,
                                                           BaseState& state) const {
-  auto& memory = state.memory[static_cast<size_t>(index)];
+  auto& memory = state.cache[static_cast<size_t>(index)];
   const auto all = at::cat({memory, x}, 1);  // B,K,D
-  memory = all.detach().slice(1, all.size(1) - config_.memory_tokens).clone();
+  memory = all.detach().slice(1, all.size(1) - state.context.memory_tokens).clone();
   return project(layer, all);
 }
 
@@ -221,32 +221,33 @@ TransformerXl::KeysAndValues TransformerXl::extend(const Layer& layer, int64_t i
                                                    BaseState& state) const {
   if (wants_gradient()) return extend_hidden(layer, index, x, state);
   const auto latest = project(layer, x);
-  const int64_t kept = state.kept_tokens, memory = config_.memory_tokens, count = x.size(1);
+  const int64_t cached = state.cached_tokens, memory = state.context.memory_tokens, count = x.size(1);
   const auto append = [&](size_t cache_index, const at::Tensor& added) {
-    auto& cache = state.memory[cache_index];
-    cache.narrow(2, kept, count).copy_(added);
-    return cache.narrow(2, kept - memory, memory + count);
+    auto& cache = state.cache[cache_index];
+    cache.narrow(2, cached, count).copy_(added);
+    return cache.narrow(2, cached - memory, memory + count);
   };
   return {append(static_cast<size_t>(2 * index), latest.keys),
           append(static_cast<size_t>(2 * index + 1), latest.values)};
 }
 
-at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const {
+at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+                                    const BaseCall& call) const {
   const int64_t all_heads = config_.heads * config_.head_width;
   const auto input = config_.is_pre_norm ? normed(x, layer.attention_gain, layer.attention_shift) : x;
   const auto queries = in_heads(product(input, layer.query_key_value.narrow(0, 0, all_heads).t()));  // B,heads,T,d
   const auto [keys, values] = extend(layer, index, x, state);
-  const auto distances = distance_keys(index, keys.size(2), state);
+  const auto distances = distance_keys(index, keys.size(2), state, call);
   const auto attended = relative_attention(queries, keys, values, distances, {layer.content_bias, layer.position_bias},
-                                           config_.is_same_length ? config_.memory_tokens : 0,
-                                           is_training() ? config_.attention_dropout : 0);  // B,T,heads*d
-  return dropped(product(attended, layer.output.t()));
+                                           state.context.is_same_length ? state.context.memory_tokens : 0,
+                                           call.is_training ? config_.attention_dropout : 0);  // B,T,heads*d
+  return dropped(product(attended, layer.output.t()), call);
 }
 
-at::Tensor TransformerXl::inner(const Layer& layer, const at::Tensor& x) const {
+at::Tensor TransformerXl::inner(const Layer& layer, const at::Tensor& x, const BaseCall& call) const {
   const auto input = config_.is_pre_norm ? normed(x, layer.inner_gain, layer.inner_shift) : x;
-  const auto hidden = dropped(at::relu(product(input, layer.up.t()) + layer.up_bias));  // B,T,inner
-  return dropped(product(hidden, layer.down.t()) + layer.down_bias);
+  const auto hidden = dropped(at::relu(product(input, layer.up.t()) + layer.up_bias), call);  // B,T,inner
+  return dropped(product(hidden, layer.down.t()) + layer.down_bias, call);
 }
 
 }  // namespace fwl

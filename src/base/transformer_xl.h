@@ -30,22 +30,22 @@ class TransformerXl : public BaseModel {
   TransformerXl(TransformerXlConfig config, WeightSource& source);
 
   std::string architecture() const override { return "transformer-xl"; }
-  int64_t width() const override { return config_.vocabulary.hidden_size; }
+  int64_t hidden_size() const override { return config_.vocabulary.hidden_size; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
   NamedTensors parameters() const override { return weights_.parameters; }
   const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
-  BaseState new_state(int64_t sequences) const override;
+  ContextOptions default_context() const override;
   BaseState trimmed(const BaseState& state) const override;
-  std::vector<std::vector<int64_t>> memory_shapes(const BaseState& trimmed) const override;
+  std::vector<std::vector<int64_t>> cache_shapes(const BaseState& trimmed) const override;
 
   double attention_flops(int64_t segment_tokens) const override;
 
   const TransformerXlConfig& config() const { return config_; }
-  void set_memory(int64_t memory_tokens, int64_t clamp_tokens, bool is_same_length);
 
  protected:
-  at::Tensor read_checked(const at::Tensor& tokens, BaseState& state) const override;
+  at::Tensor read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  void check_context(const ContextOptions& context) const override;
 
  private:
   struct Layer {
@@ -60,14 +60,15 @@ class TransformerXl : public BaseModel {
   };
 
   bool wants_gradient() const;
-  at::Tensor dropped(const at::Tensor& x) const;
+  at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor in_heads(const at::Tensor& x) const;  // B,T,heads*d -> B,heads,T,d
-  at::Tensor distance_keys(int64_t index, int64_t keys, BaseState& state) const;
+  at::Tensor distance_keys(int64_t index, int64_t keys, BaseState& state, const BaseCall& call) const;
   KeysAndValues project(const Layer& layer, const at::Tensor& hidden) const;
   KeysAndValues extend(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
   KeysAndValues extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
-  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
-  at::Tensor inner(const Layer& layer, const at::Tensor& x) const;
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+                       const BaseCall& call) const;
+  at::Tensor inner(const Layer& layer, const at::Tensor& x, const BaseCall& call) const;
   at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const;
   void prepare(BaseState& state, int64_t tokens) const;
 

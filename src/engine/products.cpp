@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <chrono>
 
 #include "engine/torch.h"
@@ -11,7 +10,7 @@
 namespace fwl {
 namespace {
 
-std::atomic<ProductPrecision> chosen_precision{ProductPrecision::exact};
+thread_local ProductPrecision chosen_precision = ProductPrecision::exact;
 
 // MKL's interface, exported by the engine's library; its headers are not in the wheel.
 constexpr int row_major = 101, no_transpose = 111, transpose = 112;
@@ -103,6 +102,7 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
+    const PrecisionScope as_forward(ProductPrecision::bf16);  // the engine may run this in a thread of its own
     const auto saved = context->get_saved_variables();
     const auto &a = saved[0], &b = saved[1], gradient = gradients[0].contiguous();
     const auto grad_a = multiply(gradient, b.transpose(-1, -2));
@@ -128,8 +128,12 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
 
 }  // namespace
 
-void set_product_precision(ProductPrecision precision) {
+PrecisionScope::PrecisionScope(ProductPrecision precision) : before_(chosen_precision) {
   chosen_precision = precision;
+}
+
+PrecisionScope::~PrecisionScope() {
+  chosen_precision = before_;
 }
 
 ProductPrecision product_precision() {

@@ -10,8 +10,19 @@ namespace fwl {
 // `bf16` lets fp32 products round their operands to bf16 where that is faster; double is always exact.
 enum class ProductPrecision { exact, bf16 };
 
-void set_product_precision(ProductPrecision precision);  // for the whole process
-ProductPrecision product_precision();
+// The precision of this thread's products while the scope lives; scopes nest. Threads that are started inside do not
+// inherit it: open a scope of `product_precision()` in each.
+class PrecisionScope {
+ public:
+  explicit PrecisionScope(ProductPrecision precision);
+  ~PrecisionScope();
+  PrecisionScope(const PrecisionScope&) = delete;
+  PrecisionScope& operator=(const PrecisionScope&) = delete;
+
+ private:
+  ProductPrecision before_;
+};
+ProductPrecision product_precision();  // of this thread; exact outside of all scopes
 
 // Which GEMM `bf16` means here, found once by a short measurement: MKL's bf16 GEMM, or fp32 where the CPU has no bf16
 // units and emulation would be slower.

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 
-#include "base/cached_model.h"
 #include "engine/torch.h"
 #include "model/token_stepper.h"
 #include "model/token_tensor.h"
@@ -22,16 +21,15 @@ class Bencher {
   Bencher(const LanguageModel& given, const MethodOptions& method)
       : method_(method),
         model_(model_for(given, method)),
-        options_{method.adapts() ? Adaptation::write : Adaptation::off} {
-    model_.base().set_training(false);
-  }
+        options_{method.adapts() ? Adaptation::write : Adaptation::off} {}
 
   double score(int64_t tokens) {
     const auto words = text(tokens);
     const at::AutoGradMode mode(method_.is_dynamic());
     std::optional<DynamicEvaluation> dynamic;
     if (method_.is_dynamic()) dynamic.emplace(model_, method_.dynamic, statistics());
-    if (!session_ || is_bounded()) session_ = model_.new_session();
+    // Reuse the session when the model allows it, so that start-up cost is not part of the measurement.
+    if (!session_ || model_.base().context_tokens() > 0) session_ = model_.new_session();
     return seconds_of([&] {
       const auto losses = model_.read(words, *session_, options_).adapted;
       if (dynamic) dynamic->learn(losses.mean());
@@ -77,12 +75,6 @@ class Bencher {
   }
 
   at::Tensor text(int64_t tokens) const { return zipf_tokens(1, tokens, model_.base().vocabulary_size()); }
-
-  // A text that can go on does: what a first segment costs besides is not what is measured.
-  bool is_bounded() const {
-    const auto* cached = dynamic_cast<const CachedModel*>(&model_.base());
-    return cached && cached->context().context_tokens > 0;
-  }
 
   MethodOptions method_;
   LanguageModel model_;

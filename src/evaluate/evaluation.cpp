@@ -99,7 +99,6 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress) {
   const auto model = model_for(given, method);
-  model.base().set_training(false);
   std::optional<DynamicEvaluation> dynamic;
   if (method.is_dynamic()) dynamic.emplace(model, method.dynamic, mean_squares);
   const at::AutoGradMode mode(method.is_dynamic());
@@ -130,7 +129,6 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
                                          const std::vector<Piece>& pieces, const TogetherReport& report) {
   const at::NoGradGuard no_grad;
   const auto model = model_for(given, {"fwl", 0, {}});
-  model.base().set_training(false);
   PieceReader reader(model, tokens, {Adaptation::write, 0, true});
   std::vector<NllSeries> both(2);
   both[0].method = "static";

@@ -31,7 +31,7 @@ SessionFacts describe_session(const std::string& path) {
   const auto numbers = reader.take_numbers("base.numbers", 5);
   facts.texts = numbers[0];
   facts.tokens_read = numbers[1];
-  facts.kept_tokens = numbers[2];
+  facts.cached_tokens = numbers[2];
   if (reader.has("state.tokens_read")) facts.fast_tokens = reader.take_numbers("state.tokens_read", facts.texts)[0];
   const auto add = [&](const std::string& weight, const std::vector<std::string>& names) {
     at::Tensor sum;

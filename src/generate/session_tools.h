@@ -8,7 +8,7 @@ namespace fwl {
 
 struct SessionFacts {
   std::string architecture, model;
-  int64_t texts = 1, tokens_read = 0, kept_tokens = 0;
+  int64_t texts = 1, tokens_read = 0, cached_tokens = 0;
   int64_t fast_tokens = 0;  // that moved the fast weights
   int64_t memory_bytes = 0, fast_bytes = 0;
   struct Sum {

@@ -58,8 +58,10 @@ void for_each_group(const at::Tensor& like, const std::function<void(int64_t, in
   const int64_t sequences = like.size(0);
   if (!like.is_cpu() || sequences < at::get_num_threads()) return action(0, sequences);
   const at::ThreadLocalState state;
+  const auto precision = product_precision();
   at::parallel_for(0, sequences, 1, [&](int64_t begin, int64_t end) {
     const at::ThreadLocalStateGuard guard(state);
+    const PrecisionScope scope(precision);
     for (int64_t index = begin; index < end; ++index) action(index, 1);
   });
 }

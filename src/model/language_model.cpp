@@ -60,8 +60,8 @@ size_t Session::bytes() const {
 LanguageModel::LanguageModel(std::shared_ptr<BaseModel> base, Adapter adapter,
                              std::shared_ptr<const Tokenizer> tokenizer)
     : base_(std::move(base)), adapter_(std::move(adapter)), tokenizer_(std::move(tokenizer)) {
-  if (layer() && layer()->parameters().slow.U.size(0) != base_->width())
-    fail("fast weight layer", fmt::format("width {}, that of the base model", base_->width()),
+  if (layer() && layer()->parameters().slow.U.size(0) != base_->hidden_size())
+    fail("fast weight layer", fmt::format("width {}, that of the base model", base_->hidden_size()),
          std::to_string(layer()->parameters().slow.U.size(0)), "a layer of another model?");
 }
 
@@ -85,7 +85,11 @@ NamedTensors LanguageModel::parameters() const {
 }
 
 Session LanguageModel::new_session(int64_t sequences) const {
-  return {base_->new_state(sequences), {}, {}, 0, {}, {}};
+  return new_session(sequences, base_->default_context());
+}
+
+Session LanguageModel::new_session(int64_t sequences, const ContextOptions& context) const {
+  return {base_->new_state(sequences, context), {}, {}, 0, {}, {}};
 }
 
 Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const ReadOptions& options) const {

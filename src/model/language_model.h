@@ -40,6 +40,7 @@ class LanguageModel {
   LanguageModel(std::shared_ptr<BaseModel> base, Adapter adapter, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
   Session new_session(int64_t sequences = 1) const;
+  Session new_session(int64_t sequences, const ContextOptions& context) const;
 
   // Reads tokens (B,T) and gives the loss of each: n = T, or T - 1 at the start of a text, whose first token nothing
   // predicts. One token at a time, in segments or whole: the same losses, the same session.
@@ -53,7 +54,7 @@ class LanguageModel {
   // For the token that comes next.   B,V
   at::Tensor next_logits(const Session& session, Adaptation adaptation = Adaptation::read) const;
 
-  BaseModel& base() const { return *base_; }
+  const BaseModel& base() const { return *base_; }
   const std::shared_ptr<BaseModel>& shared_base() const { return base_; }
   const FastWeightLayer* layer() const { return adapter_.layer.get(); }
   const Adapter& adapter() const { return adapter_; }

@@ -11,10 +11,10 @@
 namespace fwl {
 namespace {
 
-constexpr const char* session_format = "fwl-session-1";
+constexpr const char* session_format = "fwl-session-2";
 
-std::string memory_name(size_t index) {
-  return fmt::format("base.memory.{}", index);
+std::string cache_name(size_t index) {
+  return fmt::format("base.cache.{}", index);
 }
 
 std::string bias_name(size_t index) {
@@ -26,26 +26,37 @@ std::string text_of(const TextMap& metadata, const std::string& key) {
   return found == metadata.end() ? std::string() : found->second;
 }
 
+at::Tensor context_tensor(const ContextOptions& context) {
+  return numbers_tensor({context.context_tokens, static_cast<int64_t>(context.long_text), context.memory_tokens,
+                         context.clamp_tokens, context.is_same_length ? 1 : 0});
+}
+
+ContextOptions take_context(TensorReader& reader) {
+  const auto numbers = reader.take_numbers("base.context", 5);
+  if (numbers[1] > static_cast<int64_t>(LongText::restart) || numbers[4] > 1)
+    fail(reader.path(), "a context", "impossible numbers", "the file is damaged");
+  return {numbers[0], static_cast<LongText>(numbers[1]), numbers[2], numbers[3], numbers[4] == 1};
+}
+
 BaseState take_base(TensorReader& reader, const BaseModel& model) {
   const auto numbers = reader.take_numbers("base.numbers", 5);
   const int64_t most = int64_t{1} << 40;
   for (const auto number : numbers)
     if (number > most) fail(reader.path(), "counts of tokens", std::to_string(number), "the file is damaged");
-  auto state = model.new_state(numbers[0]);
+  auto state = model.new_state(numbers[0], take_context(reader));
   state.tokens_read = numbers[1];
-  state.kept_tokens = numbers[2];
+  state.cached_tokens = numbers[2];
   state.window_start = numbers[3];
-  if (state.sequences < 1 || state.window_start > state.tokens_read)
+  if (state.window_start > state.tokens_read)
     fail(reader.path(), "a text that goes on", "impossible positions", "the file is damaged");
-  state.memory.resize(static_cast<size_t>(std::min<int64_t>(numbers[4], 1 << 20)));
-  const auto shapes = model.memory_shapes(state);
-  if (shapes.size() != state.memory.size())
-    fail(reader.path(), fmt::format("{} tensors of memory", shapes.size()), std::to_string(state.memory.size()),
+  state.cache.resize(static_cast<size_t>(std::min<int64_t>(numbers[4], 1 << 20)));
+  const auto shapes = model.cache_shapes(state);
+  if (shapes.size() != state.cache.size())
+    fail(reader.path(), fmt::format("{} cached tensors", shapes.size()), std::to_string(state.cache.size()),
          "a session of another model?");
   const auto type = model.parameters().front().second.scalar_type();
   for (size_t index = 0; index < shapes.size(); ++index)
-    state.memory[index] = reader.take_finite(memory_name(index), shapes[index], type);
-  if (shapes.empty()) state.memory = model.new_state(state.sequences).memory;
+    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], type);
   if (reader.has("base.recent")) {
     const auto count = reader.take_number("base.recent_tokens");
     state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong);
@@ -88,11 +99,12 @@ TensorReader open_session_file(const std::string& path) {
 
 void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
   const auto base = base_->trimmed(session.base);
-  size_t kept = 0;
-  for (const auto& tensor : base.memory)
-    if (tensor.defined()) tensors[memory_name(kept++)] = tensor;
+  size_t cached = 0;
+  for (const auto& tensor : base.cache)
+    if (tensor.defined()) tensors[cache_name(cached++)] = tensor;
+  tensors["base.context"] = context_tensor(base.context);
   tensors["base.numbers"] = numbers_tensor(
-      {base.sequences, base.tokens_read, base.kept_tokens, base.window_start, static_cast<int64_t>(kept)});
+      {base.sequences, base.tokens_read, base.cached_tokens, base.window_start, static_cast<int64_t>(cached)});
   if (base.recent.defined()) {
     tensors["base.recent"] = base.recent;
     tensors["base.recent_tokens"] = numbers_tensor({base.recent.size(1)});
@@ -109,7 +121,7 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   session.base = take_base(reader, *base_);
   const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
-    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->width()}, type);
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, type);
   if (layer() && reader.has("state.sequences")) {
     session.fast = take_state(reader, "state.", layer()->parameters().slow);
     if (session.fast.sequences() != session.sequences())

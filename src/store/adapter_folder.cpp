@@ -108,7 +108,7 @@ OpenedAdapter open_adapter(const std::string& folder, const std::string& base_pa
   AdapterWeights weights(inside(folder, "adapter.safetensors"));
   opened.adapter.chunk_tokens = layer.chunk_tokens;
   opened.adapter.layer =
-      std::make_shared<FastWeightLayer>(layer_parameters(layer, base.width(), weights), layer.options());
+      std::make_shared<FastWeightLayer>(layer_parameters(layer, base.hidden_size(), weights), layer.options());
   weights.expect_nothing_else();
   return opened;
 }

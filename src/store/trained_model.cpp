@@ -62,7 +62,7 @@ std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, W
     auto options = description.layer.options();
     options.is_first_order = description.objective == "fwl-first-order";
     adapter.layer =
-        std::make_shared<FastWeightLayer>(layer_parameters(description.layer, base->width(), source), options);
+        std::make_shared<FastWeightLayer>(layer_parameters(description.layer, base->hidden_size(), source), options);
   }
   if (description.objective == "bias-only")
     adapter.bias_log_step = source.tensor("bias_only.log_step", {}, Initial::constant(std::log(first_bias_step)));

@@ -68,7 +68,7 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
   description_ = {std::filesystem::path(config_.base).filename().string(),
                   model_hash(config_.base, progress),
                   base_->architecture(),
-                  base_->width(),
+                  base_->hidden_size(),
                   config_.trains_base ? config_.segment_tokens : config_.window_tokens,
                   config_.objective.name,
                   config_.layer};
@@ -76,7 +76,7 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
   if (valid.tokens) valid_ = open_text(valid, progress);
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed),
                      at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
-  auto parameters = layer_parameters(config_.layer, base_->width(), fresh);
+  auto parameters = layer_parameters(config_.layer, base_->hidden_size(), fresh);
   const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
   parameters.log_steps =
       log_steps_from_data(batch_at(train_, 1, 0).hidden.slice(1, 0, sample), parameters, config_.layer.step_scale);
@@ -93,7 +93,7 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
     fail(tokens.path(), fmt::format("ids of the base's {} words", base_->vocabulary_size()),
          fmt::format("a vocabulary of {}", tokens.vocabulary_size()), "tokenized for another model");
   if (config_.trains_base) return {text.tokens, std::nullopt};
-  const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->width(),
+  const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
   fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
   return {text.tokens, HiddenCache(text.cache_path, key)};
@@ -128,18 +128,19 @@ int64_t AttachTask::lane_targets(const Text& text, int64_t rows) const {
   return targets;
 }
 
-at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count) const {
+at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const {
   auto state = base_->new_state(1);
   const auto device = base_->parameters().front().second.device();
-  return base_->read(token_tensor(*text.tokens, first, count).to(device), state);  // 1,T,D
+  return base_->read(token_tensor(*text.tokens, first, count).to(device), state, call);  // 1,T,D
 }
 
-AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position) const {
+AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call) const {
   const int64_t lane = lane_targets(text, rows), count = std::min(config_.segment_tokens, lane - position);
   std::vector<at::Tensor> hidden, targets;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t first = row * lane + position;
-    hidden.push_back(text.hidden ? text.hidden->read(first, count).unsqueeze(0) : live_hidden(text, first, count));
+    hidden.push_back(text.hidden ? text.hidden->read(first, count).unsqueeze(0)
+                                 : live_hidden(text, first, count, call));
     targets.push_back(token_tensor(*text.tokens, first + 1, count));
   }
   const auto device = base_->parameters().front().second.device();
@@ -167,8 +168,7 @@ ReadOptions AttachTask::read_options(bool wants_slow) const {
 BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
   const int64_t position = drawn_[static_cast<size_t>(index)];
   if (position == 0) carried_.reset();
-  base_->set_training(true);
-  const auto batch = batch_at(train_, config_.rows, position);
+  const auto batch = batch_at(train_, config_.rows, position, {.is_training = true});
   auto session = carried_ ? std::move(*carried_) : model_->new_session(config_.rows);
   const double share = config_.objective.slow_share;
   const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(wants_slow || share > 0));
@@ -180,7 +180,6 @@ BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
 Validation AttachTask::validate(const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();
-  base_->set_training(false);
   Validation result;
   auto session = model_->new_session(1);
   const int64_t targets = lane_targets(valid_, 1);

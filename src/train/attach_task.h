@@ -64,8 +64,8 @@ class AttachTask : public TrainingTask {
   };
 
   Text open_text(const AttachText& text, const ProgressReport& progress) const;
-  Batch batch_at(const Text& text, int64_t rows, int64_t position) const;
-  at::Tensor live_hidden(const Text& text, int64_t first, int64_t count) const;
+  Batch batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call = {}) const;
+  at::Tensor live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const;
   int64_t lane_targets(const Text& text, int64_t rows) const;
   ReadOptions read_options(bool wants_slow) const;
 

@@ -24,8 +24,7 @@ class StepProbe {
   void run_batch(int64_t tokens) {
     const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
     auto session = model_.new_session(rows_);
-    model_.base().set_training(true);
-    const auto hidden = model_.base().read(text.narrow(1, 0, tokens), session.base);
+    const auto hidden = model_.base().read(text.narrow(1, 0, tokens), session.base, {.is_training = true});
     const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
     const auto losses = model_.score(hidden, text.narrow(1, 1, tokens).contiguous(), session, {adaptation, 0, false});
     losses.adapted.mean().backward();

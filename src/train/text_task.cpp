@@ -126,9 +126,9 @@ int64_t TextTask::draw(int64_t count) {
   return targets;
 }
 
-Losses TextTask::read(const TokenBatch& batch, Session& session, bool wants_slow) const {
+Losses TextTask::read(const TokenBatch& batch, Session& session, bool wants_slow, const BaseCall& call) const {
   const auto [inputs, targets, weights] = to_tensors(batch, device_);
-  const auto hidden = model_->base().read(inputs, session.base);  // B,T,D
+  const auto hidden = model_->base().read(inputs, session.base, call);  // B,T,D
   const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
   return model_->score(hidden, targets, session, {adaptation, 0, wants_slow}, weights);
 }
@@ -137,9 +137,8 @@ BatchLosses TextTask::losses(int64_t index, bool wants_slow) {
   const auto& batch = drawn_[static_cast<size_t>(index)];
   const bool starts_anew = !config_.data.is_in_lanes() || !carried_ || starts_new_pass_[static_cast<size_t>(index)];
   auto session = starts_anew ? model_->new_session(batch.rows) : std::move(*carried_);
-  model_->base().set_training(true);
   const double share = config_.objective.slow_share;
-  const auto losses = read(batch, session, wants_slow || share > 0);
+  const auto losses = read(batch, session, wants_slow || share > 0, {.is_training = true});
   if (config_.data.is_in_lanes()) {
     session.detach();
     carried_ = std::move(session);
@@ -159,7 +158,6 @@ int64_t TextTask::valid_size() const {
 Validation TextTask::validate(const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();
-  model_->base().set_training(false);
   auto result = config_.data.is_in_lanes() ? validate_lanes(progress) : validate_windows(progress);
   result.seconds = seconds_since(start);
   return result;

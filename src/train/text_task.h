@@ -38,7 +38,7 @@ class TextTask : public TrainingTask {
   using Batches = std::variant<ShuffledBatches, ReadingBatches>;
 
   bool next(TokenBatch& batch);
-  Losses read(const TokenBatch& batch, Session& session, bool wants_slow) const;
+  Losses read(const TokenBatch& batch, Session& session, bool wants_slow, const BaseCall& call = {}) const;
   Validation validate_windows(const ProgressReport& progress);
   Validation validate_lanes(const ProgressReport& progress);
   int64_t valid_size() const;

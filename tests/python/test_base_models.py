@@ -33,9 +33,9 @@ def case_folders(name, tmp_path):
     return folders
 
 
-def read_in_segments(model, segments):
+def read_in_segments(model, segments, **context):
     """Every segment's hidden states, one state throughout."""
-    state = model.new_state(segments[0].shape[0])
+    state = model.new_state(segments[0].shape[0], **context)
     return [model.read(segment, state) for segment in segments]
 
 
@@ -76,23 +76,25 @@ def test_training_computes_the_same_and_reaches_every_weight(name):
 
 def small_models():
     for name in NAMES:
-        model = fwl.open_base(str(GOLDENS / name))
+        context = {}
         if name == "xl-one-table":  # made without same length: there segments are part of the definition
-            model.set_memory(9, 12, True)
-        yield name, model
-    yield "sparse", fwl.new_base("sparse-local", 61, layers=2, hidden_size=16, heads=2, ffn_size=24, block_tokens=5, seed=3)
+            context = {"memory": 9, "clamp": 12, "same_length": True}
+        yield name, fwl.open_base(str(GOLDENS / name)), context
+    sparse = fwl.new_base("sparse-local", 61, layers=2, hidden_size=16, heads=2, ffn_size=24, block_tokens=5, seed=3)
+    yield "sparse", sparse, {}
 
 
-@pytest.mark.parametrize("name, model", small_models(), ids=lambda value: value if isinstance(value, str) else "")
-def test_whole_segments_and_single_tokens_give_the_same(name, model):
+@pytest.mark.parametrize("name, model, context", small_models(),
+                         ids=lambda value: value if isinstance(value, str) else "")
+def test_whole_segments_and_single_tokens_give_the_same(name, model, context):
     torch.manual_seed(4)
     tokens = torch.randint(0, model.vocabulary_size, (2, 31))
     with torch.no_grad():
-        (whole,) = read_in_segments(model, [tokens])
+        (whole,) = read_in_segments(model, [tokens], **context)
         for lengths in ([1] * 31, [7, 1, 13, 10], [30, 1]):
-            parts = torch.cat(read_in_segments(model, tokens.split(lengths, 1)), 1)
+            parts = torch.cat(read_in_segments(model, tokens.split(lengths, 1), **context), 1)
             assert differ(parts, whole) < TOLERANCE, lengths
-        alone = read_in_segments(model, [tokens[1:]])[0]
+        alone = read_in_segments(model, [tokens[1:]], **context)[0]
         assert differ(alone, whole[1:]) < TOLERANCE  # the same text scores the same in any company
 
 
@@ -123,24 +125,24 @@ def test_training_and_reading_agree_in_the_sparse_model_with_any_block_length():
 
 def test_a_sliding_window_equals_a_mask_over_the_last_positions():
     model = fwl.open_base(str(GOLDENS / "llama-grouped"))
-    model.set_context(6, "slide")
+    context = {"context": 6, "long_text": "slide"}
     tokens = torch.randint(0, 61, (1, 200))
     with torch.no_grad():
-        whole = read_in_segments(model, [tokens])[0]
-        single = torch.cat(read_in_segments(model, tokens.split(1, 1)), 1)
+        whole = read_in_segments(model, [tokens], **context)[0]
+        single = torch.cat(read_in_segments(model, tokens.split(1, 1), **context), 1)
         assert differ(whole, single) < 2e-5
         changed = tokens.clone()
         changed[0, 0] = (changed[0, 0] + 1) % 61
         seen = 2 * (6 - 1)  # two layers, each looking five back
-        after = read_in_segments(model, [changed])[0]
+        after = read_in_segments(model, [changed], **context)[0]
         assert differ(after[:, : seen + 1], whole[:, : seen + 1]) > 1e-4
         assert differ(after[:, seen + 1:], whole[:, seen + 1:]) == 0
-        state = model.new_state(1)
+        state = model.new_state(1, **context)
         sizes = []
         for token in torch.randint(0, 61, (300, 1, 1)):
             model.read(token, state)
             sizes.append(state.bytes)
-        assert max(sizes[150:]) == max(sizes[:150])  # memory stays flat
+        assert max(sizes[150:]) == max(sizes[:150])  # the cache stays flat
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped"])
@@ -148,9 +150,10 @@ def test_a_window_that_restarts_reads_its_last_half_again(name):
     model = fwl.open_base(str(GOLDENS / name))
     tokens = torch.randint(0, 61, (2, 30))
     with torch.no_grad():
-        model.set_context(8, "restart")
-        whole = read_in_segments(model, [tokens])[0]
-        assert differ(torch.cat(read_in_segments(model, tokens.split([3, 5, 1, 14, 7], 1)), 1), whole) < TOLERANCE
+        context = {"context": 8, "long_text": "restart"}
+        whole = read_in_segments(model, [tokens], **context)[0]
+        parts = read_in_segments(model, tokens.split([3, 5, 1, 14, 7], 1), **context)
+        assert differ(torch.cat(parts, 1), whole) < TOLERANCE
         for start in range(0, 24, 4):  # windows of 8 that overlap by 4
             window = read_in_segments(model, [tokens[:, start:start + 8]])[0]
             first = 0 if start == 0 else 4
@@ -165,9 +168,9 @@ def test_the_end_of_the_context_is_an_error_that_names_it():
     with pytest.raises(fwl.UserError, match="at most 32 tokens of context, got 33"):
         model.read(torch.zeros(1, 3, dtype=torch.long), state)
     with pytest.raises(fwl.UserError, match="its positions are absolute"):
-        model.set_context(16, "slide")
+        model.new_state(context=16, long_text="slide")
     with pytest.raises(fwl.UserError, match="1 to 32 tokens"):
-        model.set_context(64, "restart")
+        model.new_state(context=64, long_text="restart")
 
 
 @pytest.mark.parametrize("tokens, message", [

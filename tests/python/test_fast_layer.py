@@ -258,12 +258,9 @@ def test_bf16_products_stay_near_the_exact_ones():
     case.layer.set_step_sizes({name: step / 50 for name, step in STEPS.items()})
     exact = case.layer(case.hidden, case.targets, case.head)
     gradients = case.gradients(exact.fast_nll.mean())
-    fwl.set_matmul_precision("bf16")
-    try:
+    with fwl.matmul_precision("bf16"):
         rounded = case.layer(case.hidden, case.targets, case.head)
         rounded_gradients = case.gradients(rounded.fast_nll.mean())
-    finally:
-        fwl.set_matmul_precision("fp32")
     assert (rounded.fast_nll - exact.fast_nll).abs().mean() < 3e-2
     for name, gradient in gradients.items():
         assert (rounded_gradients[name] - gradient).norm() <= 5e-2 * gradient.norm() + 1e-6, name

@@ -18,8 +18,8 @@ import make_goldens  # noqa: E402
 SAMPLED = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.1}
 
 
-def prompted(model, tokens, lengths):
-    session = model.new_session()
+def prompted(model, tokens, lengths, context=None):
+    session = model.new_session(**(context or {}))
     for part in tokens.split(lengths, 1):
         model.read(part, session)
     session.seed = 11
@@ -31,14 +31,13 @@ def prompted(model, tokens, lengths):
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, SAMPLED], ids=["greedy", "sampled"])
 def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, options, tmp_path):
     model, base = language_model(name, gradient_at)
-    if name in ("gpt2", "llama-grouped"):
-        base.set_context(16, "restart")
+    context = {"context": 16, "long_text": "restart"} if name in ("gpt2", "llama-grouped") else {}
     tokens = torch.randint(0, base.vocabulary_size, (1, 21), generator=torch.Generator().manual_seed(3))
-    whole = model.write(prompted(model, tokens, [21]), 40, **options)
+    whole = model.write(prompted(model, tokens, [21], context), 40, **options)
     assert len(whole) == 40
     for lengths in ([1] * 21, [7, 1, 13]):
-        assert model.write(prompted(model, tokens, lengths), 40, **options) == whole
-    session = prompted(model, tokens, [21])
+        assert model.write(prompted(model, tokens, lengths, context), 40, **options) == whole
+    session = prompted(model, tokens, [21], context)
     text = model.write(session, 13, **options)
     for part in (1, 26):  # stopped and gone on with twice
         model.save_session(session, str(tmp_path / "a.session"), "model")
@@ -46,7 +45,7 @@ def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, opti
         text += model.write(session, part, **options)
     assert text == whole
     if options is SAMPLED:
-        other = prompted(model, tokens, [21])
+        other = prompted(model, tokens, [21], context)
         other.seed = 12
         assert model.write(other, 40, **options) != whole
 

@@ -21,15 +21,15 @@ def base_model(name):
 def language_model(name, gradient_at="boundary", segment_tokens=0):
     base = base_model(name)
     torch.manual_seed(5)
-    layer = fwl.FastWeightLayer(base.width, 24, residual=True, gradient_at=gradient_at, segment_tokens=segment_tokens)
+    layer = fwl.FastWeightLayer(base.hidden_size, 24, residual=True, gradient_at=gradient_at, segment_tokens=segment_tokens)
     with torch.no_grad():  # a layer that does something
         layer.W.normal_(0, 0.2)
         layer.set_step_sizes({"U": 1e-3, "W": 1e-2, "a": 1e-2, "b": 1e-2, "gain": 1e-2, "shift": 1e-2})
     return fwl.LanguageModel(base, layer.core()), base
 
 
-def read(model, tokens, lengths, **options):
-    session = model.new_session(tokens.shape[0])
+def read(model, tokens, lengths, context=None, **options):
+    session = model.new_session(tokens.shape[0], **(context or {}))
     with torch.no_grad():
         losses = [model.read(part, session, chunk=4, **options) for part in tokens.split(lengths, 1)]
     return torch.cat(losses, 1), session
@@ -89,14 +89,26 @@ def test_fast_weights_can_be_off_used_or_also_changed():
 
 
 def test_a_text_longer_than_the_context_keeps_its_fast_weights():
-    model, base = language_model("gpt2")
-    base.set_context(16, "restart")
+    model, _ = language_model("gpt2")
+    context = {"context": 16, "long_text": "restart"}
     tokens = torch.randint(0, 61, (1, 90))
-    whole, session = read(model, tokens, [90])
-    parts, _ = read(model, tokens, [40, 1, 49])
+    whole, session = read(model, tokens, [90], context)
+    parts, _ = read(model, tokens, [40, 1, 49], context)
     assert differ(whole, parts) < TOLERANCE
     assert session.tokens_read == 90 and session.fast.tokens_read == [89]
     assert whole.isfinite().all()
+
+
+def test_a_saved_session_remembers_its_context(tmp_path):
+    model, _ = language_model("gpt2")
+    tokens = torch.randint(0, 61, (1, 60))
+    whole, _ = read(model, tokens, [60], {"context": 16, "long_text": "restart"})
+    first, session = read(model, tokens[:, :25], [25], {"context": 16, "long_text": "restart"})
+    model.save_session(session, str(tmp_path / "a.session"), "model")
+    session = model.load_session(str(tmp_path / "a.session"), "model")
+    with torch.no_grad():
+        rest = model.read(tokens[:, 25:], session, chunk=4)
+    assert differ(torch.cat([first, rest], 1), whole) < TOLERANCE
 
 
 def damage(path, tmp_path, change):
@@ -113,10 +125,13 @@ def damage(path, tmp_path, change):
 @pytest.mark.parametrize("change, message", [
     (lambda tensors, header: header.update(format="other"), "a session"),
     (lambda tensors, header: header.update(model="model-2"), "made with another model"),
-    (lambda tensors, header: tensors.pop("base.memory.1"), "base.memory.1"),
+    (lambda tensors, header: tensors.pop("base.cache.1"), "base.cache.1"),
     (lambda tensors, header: tensors.pop("base.numbers"), "base.numbers"),
-    (lambda tensors, header: tensors["base.memory.0"].fill_(float("nan")), "finite"),
+    (lambda tensors, header: tensors["base.cache.0"].fill_(float("nan")), "finite"),
     (lambda tensors, header: tensors["base.numbers"].fill_(-3), "negative"),
+    (lambda tensors, header: tensors["base.context"].fill_(7), "a context"),
+    (lambda tensors, header: tensors["base.context"].copy_(torch.tensor([64, 2, 0, 0, 0])), "1 to 32 tokens"),
+    (lambda tensors, header: tensors["base.context"].copy_(torch.tensor([32, 0, 9, 0, 0])), "memory of a gpt2"),
     (lambda tensors, header: tensors["base.numbers"].fill_(1 << 50), "counts of tokens"),
     (lambda tensors, header: tensors.update(extra=torch.zeros(1)), "also a tensor extra"),
     (lambda tensors, header: tensors.update({"last_hidden": torch.zeros(3)}), "last_hidden"),

@@ -1,0 +1,87 @@
+// One small model of every architecture, with random weights.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/gpt2.h"
+#include "base/llama.h"
+#include "base/sparse_local.h"
+#include "base/transformer_xl.h"
+
+namespace fwl {
+
+inline constexpr int64_t sample_vocabulary = 50;
+
+inline std::shared_ptr<BaseModel> sample_llama(const at::TensorOptions& options, int64_t sliding_tokens = 0) {
+  LlamaConfig config;
+  config.vocabulary_size = sample_vocabulary;
+  config.width = 24;
+  config.layers = 2;
+  config.heads = 4;
+  config.key_heads = 2;
+  config.head_width = 6;
+  config.inner_width = 40;
+  config.context_tokens = 64;
+  config.sliding_tokens = sliding_tokens;
+  FreshWeights weights(1, options);
+  return std::make_shared<Llama>(config, weights);
+}
+
+inline std::shared_ptr<BaseModel> sample_gpt2(const at::TensorOptions& options) {
+  Gpt2Config config;
+  config.vocabulary_size = sample_vocabulary;
+  config.width = 24;
+  config.layers = 2;
+  config.heads = 4;
+  config.inner_width = 40;
+  config.context_tokens = 64;
+  FreshWeights weights(2, options);
+  return std::make_shared<Gpt2>(config, weights);
+}
+
+inline std::shared_ptr<BaseModel> sample_sparse_local(const at::TensorOptions& options) {
+  SparseLocalConfig config;
+  config.vocabulary.size = sample_vocabulary;
+  config.layers = 2;
+  config.width = 24;
+  config.heads = 4;
+  config.inner_width = 40;
+  config.block_tokens = 5;
+  FreshWeights weights(3, options);
+  return std::make_shared<SparseLocal>(config, weights);
+}
+
+inline std::shared_ptr<BaseModel> sample_transformer_xl(const at::TensorOptions& options, bool is_pre_norm = false) {
+  TransformerXlConfig config;
+  config.vocabulary.size = sample_vocabulary;
+  config.vocabulary.hidden_size = 24;
+  config.vocabulary.cutoffs = {20, 35};
+  config.vocabulary.divisor = 2;
+  config.layers = 2;
+  config.heads = 4;
+  config.head_width = 6;
+  config.inner_width = 40;
+  config.memory_tokens = 7;
+  config.is_same_length = true;
+  config.is_pre_norm = is_pre_norm;
+  FreshWeights weights(4, options);
+  return std::make_shared<TransformerXl>(config, weights);
+}
+
+struct SampleBase {
+  std::string name;
+  std::shared_ptr<BaseModel> model;
+};
+
+inline std::vector<SampleBase> sample_bases(const at::TensorOptions& options = at::kFloat) {
+  return {{"llama", sample_llama(options)},
+          {"llama, sliding", sample_llama(options, 6)},
+          {"gpt2", sample_gpt2(options)},
+          {"sparse-local", sample_sparse_local(options)},
+          {"transformer-xl", sample_transformer_xl(options)},
+          {"transformer-xl, norm first", sample_transformer_xl(options, true)}};
+}
+
+}  // namespace fwl
