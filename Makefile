@@ -13,6 +13,9 @@ help:  ## list the commands
 .venv/.build-ready: dependencies.toml scripts/setup.py
 	@python3 scripts/setup.py build
 
+.venv/.test-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py test
+
 .venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py lint
 
@@ -28,7 +31,7 @@ build: $(BUILD)/build.ninja  ## compile the library, the program build/release/f
 demo: build  ## a guided tour on real text
 	@scripts/demo.sh $(BUILD)/fwl
 
-test: build  ## every test, C++ and Python
+test: build .venv/.test-ready  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
 	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/python
 

@@ -78,7 +78,7 @@ def measure(case, task, options):
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    fwl.set_matmul_precision("bf16" if case == "bf16" else "fp32")
+    fwl.matmul_precision("bf16" if case == "bf16" else "fp32").__enter__()  # for the whole process
     tokens = options.long_tokens if task == "score-long" else options.tokens
     layer = fwl.FastWeightLayer(options.width, options.layer_width)
     head = fwl.SoftmaxHead(torch.nn.Parameter(torch.randn(options.vocabulary, options.width) * options.width**-0.5),

@@ -46,7 +46,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
   fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
   add_fields(fields, options.fresh.base);
-  add_fields(fields, options.fresh.layer);
+  add_fields(fields, options.fresh.memory);
   add_fields(fields, options.engine);
 }
 
@@ -68,10 +68,11 @@ struct Row {
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
   const auto& base = model.base().weight_counts();
   auto parameters = static_cast<double>(base.total()), bytes = static_cast<double>(base.bytes);
-  for (const auto& [name, tensor] : adapter_parameters(model.adapter())) {
-    parameters += static_cast<double>(tensor.numel());
-    bytes += static_cast<double>(tensor.nbytes());
-  }
+  if (model.memory())
+    for (const auto& [name, tensor] : model.memory()->parameters()) {
+      parameters += static_cast<double>(tensor.numel());
+      bytes += static_cast<double>(tensor.nbytes());
+    }
   return {options.model.empty() ? fmt::format("random {}", model.base().architecture())
                                 : std::filesystem::path(options.model).filename().string(),
           format_amount(bytes, "bytes"),

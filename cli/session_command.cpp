@@ -33,9 +33,9 @@ std::vector<DriftFigure> drift_of(const Options& options, Console& console) {
   if (options.model.empty()) return {};
   const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
-  const auto* layer = opened.model->layer();
-  if (!layer || !session.fast.is_defined()) return {};
-  return drift_figures(session.fast, layer->parameters().slow, layer->steps());
+  const auto& memory = opened.model->memory();
+  if (!memory || !session.fast.is_defined()) return {};
+  return memory->drift(session.fast);
 }
 
 nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {

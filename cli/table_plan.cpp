@@ -12,9 +12,9 @@ namespace fwl {
 namespace {
 
 const std::string off_suffix = "-off", dynamic_with_resets = "dynamic-reset";
-const std::vector<std::string> known_methods = {
-    "base",      "static",    "fwl",         "fwl-off",     "boundary",         "boundary-off",
-    "bias-only", "test-time", "dynamic-sgd", "dynamic-rms", dynamic_with_resets};
+const std::vector<std::string> known_methods = {"base",      "static",       "fwl",         "fwl-off",
+                                                "boundary",  "boundary-off", "bias-only",   "delta-rule",
+                                                "test-time", "dynamic-sgd",  "dynamic-rms", dynamic_with_resets};
 constexpr int64_t speed_tokens = 100000;
 
 // Reads one [[table]]; every key must be known.
@@ -91,6 +91,11 @@ bool is_boundary(const std::string& method) {
   return method == "boundary" || !is_known(method);
 }
 
+// Named after what learns; all others have the layer.
+bool is_memory_kind(const std::string& method) {
+  return method == "bias-only" || method == "delta-rule";
+}
+
 TablePlan read_plan(const std::string& where, const toml::table& table) {
   PlanReader reader(where, table);
   TablePlan plan;
@@ -138,6 +143,7 @@ bool is_dynamic_method(const std::string& method) {
 std::string scored_method(const std::string& method) {
   if (method == "base" || method.ends_with(off_suffix)) return "static";
   if (is_boundary(method)) return "fwl";
+  if (method == "delta-rule") return "fwl";
   return method == dynamic_with_resets ? "dynamic-sgd" : method;
 }
 
@@ -193,9 +199,10 @@ Arguments train_arguments(const TablePlan& plan, const std::string& training, in
   Arguments arguments = {plan.base.empty() ? "train" : "attach", "--config", plan.config};
   const auto set = [&](const std::string& setting) { arguments.insert(arguments.end(), {"--set", setting}); };
   for (const auto& setting : plan.settings) set(setting);
-  set("objective.name=" + (is_boundary(training) ? "fwl" : training));
-  set(std::string("layer.gradient_at=") + (is_boundary(training) ? "boundary" : "slow"));
-  if (!is_boundary(training))
+  set(std::string("objective.name=") + (training == "static" ? "static" : "fwl"));
+  if (is_memory_kind(training)) set("memory.kind=" + training);
+  if (training != "delta-rule") set(std::string("layer.gradient_at=") + (is_boundary(training) ? "boundary" : "slow"));
+  if (!is_boundary(training) && training != "delta-rule")
     for (const auto& setting : plan.slow_settings) set(setting);
   if (const auto own = plan.method_settings.find(training); own != plan.method_settings.end())
     for (const auto& setting : own->second) set(setting);

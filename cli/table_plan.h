@@ -20,9 +20,9 @@ struct TablePlan {
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
   // The same for one method, over all of these. A name that is not a method's is one more: boundary with them.
   std::map<std::string, std::vector<std::string>> method_settings;
-  // base, static, fwl, boundary, bias-only, test-time, dynamic-sgd, dynamic-rms; dynamic-reset: dynamic-sgd that starts
-  // anew wherever fast weights do; fwl-off and boundary-off: the models that were trained so, with their fast weights
-  // off
+  // base, static, fwl, boundary, bias-only, delta-rule, test-time, dynamic-sgd, dynamic-rms; dynamic-reset: dynamic-sgd
+  // that starts anew wherever fast weights do; fwl-off and boundary-off: the models that were trained so, with their
+  // fast weights off
   std::vector<std::string> methods;
   std::vector<std::string> protocol;           // flags of tune and perplexity
   std::vector<std::string> rates;              // flags of tune for dynamic evaluation: where it looks

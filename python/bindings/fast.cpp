@@ -8,6 +8,7 @@
 #include "head/softmax_head.h"
 #include "memory/bias_only.h"
 #include "memory/layer.h"
+#include "memory/layer_sums.h"
 #include "support/error.h"
 
 namespace py = pybind11;
@@ -36,7 +37,7 @@ py::dict to_dict(const WeightSet& set) {
 
 py::dict drift_dict(const FastState& state, const FastWeightLayer& layer) {
   py::dict result;
-  for (const auto& figure : drift_figures(state, layer.parameters().slow, layer.steps()))
+  for (const auto& figure : layer.drift(state))
     result[figure.weight.c_str()] =
         py::dict(py::arg("update_norm") = figure.update_norm, py::arg("weight_norm") = figure.weight_norm,
                  py::arg("drift") = figure.drift);
@@ -45,9 +46,19 @@ py::dict drift_dict(const FastState& state, const FastWeightLayer& layer) {
 
 LayerOptions layer_options(bool residual, bool layer_norm, double eps, double grad_scale,
                            const std::string& gradient_at, int64_t segment_tokens, double max_drift, bool first_order,
-                           int64_t kept_state_bytes) {
-  return {residual,       layer_norm, eps,         grad_scale,      gradient_point_from_name(gradient_at),
-          segment_tokens, max_drift,  first_order, kept_state_bytes};
+                           int64_t kept_state_bytes, const std::string& rule, double momentum) {
+  LayerOptions options;
+  options.is_residual = residual;
+  options.has_layer_norm = layer_norm;
+  options.epsilon = eps;
+  options.grad_scale = grad_scale;
+  options.gradient_at = gradient_at_from_name(gradient_at);
+  options.segment_tokens = segment_tokens;
+  options.max_drift = max_drift;
+  options.is_first_order = first_order;
+  options.kept_state_bytes = kept_state_bytes;
+  options.rule = {rule, momentum};
+  return options;
 }
 
 void bind_heads(py::module_& module) {
@@ -91,35 +102,36 @@ void bind_state(py::module_& module) {
       .def(
           "save", [](const FastState& state, const std::string& path) { save_state(state, path); }, py::arg("path"))
       .def(
-          "total", [](const FastState& state) { return to_dict(state.total()); }, "closed + open, by weight")
-      .def_property_readonly("closed", [](const FastState& state) { return to_dict(state.closed); })
-      .def_property_readonly("open", [](const FastState& state) { return to_dict(state.open); })
+          "total", [](const FastState& state) { return to_dict(LayerSums::of(state).total()); },
+          "closed + open, by weight")
+      .def_property_readonly("closed", [](const FastState& state) { return to_dict(LayerSums::of(state).closed); })
+      .def_property_readonly("open", [](const FastState& state) { return to_dict(LayerSums::of(state).open); })
       .def_readonly("open_tokens", &FastState::open_tokens)
       .def_readonly("tokens_read", &FastState::tokens_read)
       .def_readonly("segment_tokens", &FastState::segment_tokens)
       .def_property_readonly("sequences", &FastState::sequences)
-      .def_property_readonly("bytes", [](const FastState& state) {
-        size_t bytes = 0;
-        for (const auto& tensor : state.tensors()) bytes += tensor.nbytes();
-        return bytes;
-      });
+      .def_property_readonly("tensors", [](const FastState& state) { return state.tensors; })
+      .def_property_readonly("bytes", &FastState::bytes);
 }
 
 void bind_layer(py::module_& module) {
-  py::class_<FastWeightLayer>(module, "FastWeightLayer")
+  py::class_<FastWeightLayer, std::shared_ptr<FastWeightLayer>>(module, "FastWeightLayer")
       .def(py::init([](const std::vector<at::Tensor>& weights, at::Tensor log_steps, const OptionalTensor& decay_logits,
                        const LayerOptions& options) {
-        return FastWeightLayer({to_weight_set(weights), std::move(log_steps), or_undefined(decay_logits)}, options);
+        return std::make_shared<FastWeightLayer>(
+            LayerParameters{to_weight_set(weights), std::move(log_steps), or_undefined(decay_logits)}, options);
       }))
       .def(
           "forward",
           [](const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
              const std::shared_ptr<Head>& head, const OptionalTensor& token_weights, int64_t chunk,
              const std::string& form, const std::optional<FastState>& state, bool wants_slow_loss) {
-            const LayerCall call{or_undefined(token_weights), chunk, form_from_name(form), wants_slow_loss};
-            auto output = layer.forward(hidden, targets, head, call, state.value_or(FastState{}));
-            const auto slow = output.slow_loss.defined() ? OptionalTensor(output.slow_loss) : std::nullopt;
-            return std::tuple(slow, output.fast_loss, output.state);
+            if (chunk <= 0) fail("FastWeightLayer", "chunk > 0", std::to_string(chunk));
+            const MemoryCall call{or_undefined(token_weights), chunk, form_from_name(form), wants_slow_loss};
+            auto moving = state.value_or(FastState{});
+            const auto losses = layer.read(hidden, targets, head, call, moving);
+            const auto slow = losses.slow.defined() ? OptionalTensor(losses.slow) : std::nullopt;
+            return std::tuple(slow, losses.fast, moving);
           },
           ReleaseGil())
       .def(
@@ -128,13 +140,13 @@ void bind_layer(py::module_& module) {
             return layer.adapt(hidden, state.value_or(FastState{}));
           },
           ReleaseGil())
-      .def("zero_state", [](const FastWeightLayer& layer,
-                            int64_t sequences) { return FastState::zeros(layer.parameters().slow, sequences); })
-      .def("load_state", [](const FastWeightLayer& layer,
-                            const std::string& path) { return load_state(path, layer.parameters().slow); })
+      .def("zero_state",
+           [](const FastWeightLayer& layer, int64_t sequences) { return layer.state_layout().zeros(sequences); })
+      .def("load_state",
+           [](const FastWeightLayer& layer, const std::string& path) { return load_state(path, layer.state_layout()); })
       .def("log_steps_from_data",
            [](const FastWeightLayer& layer, const at::Tensor& hidden) {
-             return log_steps_from_data(hidden, layer.parameters(), 1);
+             return log_steps_from_data(hidden, layer.weights(), 1);
            })
       .def("drift", [](const FastWeightLayer& layer, const FastState& state) { return drift_dict(state, layer); });
   py::class_<LayerOptions>(module, "LayerOptions").def(py::init(&layer_options));
@@ -146,13 +158,20 @@ void bind_layer(py::module_& module) {
   });
 }
 
+const std::pair<const char*, ProductPrecision> precisions[] = {{"fp32", ProductPrecision::exact},
+                                                               {"bf16", ProductPrecision::bf16},
+                                                               {"bf16-everywhere", ProductPrecision::bf16_everywhere}};
+
+ProductPrecision precision_named(const std::string& name) {
+  for (const auto& [known, precision] : precisions)
+    if (name == known) return precision;
+  fail("matmul_precision", "fp32, bf16 or bf16-everywhere", "'" + name + "'");
+}
+
 // PrecisionScope as a context manager.
 class MatmulPrecision {
  public:
-  explicit MatmulPrecision(const std::string& name)
-      : precision_(name == "bf16" ? ProductPrecision::bf16 : ProductPrecision::exact) {
-    if (name != "fp32" && name != "bf16") fail("matmul_precision", "fp32 or bf16", "'" + name + "'");
-  }
+  explicit MatmulPrecision(const std::string& name) : precision_(precision_named(name)) {}
   void enter() { scope_.emplace(precision_); }
   void exit() { scope_.reset(); }
 
@@ -165,11 +184,12 @@ void bind_precision(py::module_& module) {
   py::class_<MatmulPrecision>(
       module, "matmul_precision",
       "with matmul_precision(\"bf16\"): products of this thread round their operands to bf16 and "
-      "sum in fp32, where that is faster. fp32: exact.")
+      "sum in fp32, where that is faster; bf16-everywhere: also where it is slower. fp32: exact.")
       .def(py::init<const std::string&>(), py::arg("precision"))
       .def("__enter__", &MatmulPrecision::enter)
       .def("__exit__", [](MatmulPrecision& scope, const py::args&) { scope.exit(); });
   module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
+  module.def("has_bf16_gemm", &has_bf16_gemm);
 }
 
 void bind_bias_only(py::module_& module) {

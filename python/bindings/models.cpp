@@ -110,10 +110,8 @@ void bind_language_model(py::module_& module) {
           [](Session& session, int64_t seed) { session.place.seed = seed; })
       .def_readonly("fast", &Session::fast);
   py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel")
-      .def(py::init([](std::shared_ptr<BaseModel> base, const FastWeightLayer* layer) {
-             Adapter adapter;
-             if (layer) adapter.layer = std::make_shared<FastWeightLayer>(*layer);
-             return std::make_shared<LanguageModel>(std::move(base), std::move(adapter));
+      .def(py::init([](std::shared_ptr<BaseModel> base, const std::shared_ptr<FastWeightLayer>& layer) {
+             return std::make_shared<LanguageModel>(std::move(base), layer);
            }),
            arg("base"), arg("layer") = nullptr)
       .def_property_readonly("base", &LanguageModel::shared_base)

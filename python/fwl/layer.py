@@ -24,12 +24,13 @@ class FastWeightLayer(nn.Module):
     ``gradient_at``: "slow" takes every gradient at the slow weights (the paper), "boundary" at the fast weights of the
     chunk's start. ``decay``: learn a decay per weight, applied every ``segment_tokens`` (boundary: every chunk).
     ``max_drift``: bound on |step * sum| / |weight| at those places. ``first_order``: no gradient through the inner
-    gradients. ``kept_state_bytes``: boundary training recomputes chunks rather than keep more than this.
+    gradients. ``kept_state_bytes``: boundary training recomputes chunks rather than keep more than this. ``rule``: how
+    gradients become updates: "sum" (the paper), "momentum" over segments, "normalised" per token.
     """
 
     def __init__(self, d_model, d_hidden, d_out=None, residual=False, layer_norm=True, eps=1e-6, grad_scale=1.0,
                  gradient_at="slow", decay=False, segment_tokens=0, max_drift=0.0, first_order=False,
-                 kept_state_bytes=1 << 30):
+                 kept_state_bytes=1 << 30, rule="sum", momentum=0.9):
         super().__init__()
         weights, log_steps = _C.initial_parameters(d_model, d_hidden, d_out or d_model, residual)
         for name, weight in zip(WEIGHT_NAMES, weights):
@@ -39,7 +40,7 @@ class FastWeightLayer(nn.Module):
         self.decay_logits = nn.Parameter(torch.full((6,), 4.0)) if decay else None
         self.options = dict(residual=residual, layer_norm=layer_norm, eps=eps, grad_scale=grad_scale,
                             gradient_at=gradient_at, segment_tokens=segment_tokens, max_drift=max_drift,
-                            first_order=first_order, kept_state_bytes=kept_state_bytes)
+                            first_order=first_order, kept_state_bytes=kept_state_bytes, rule=rule, momentum=momentum)
         self.core()
 
     def core(self):

@@ -135,7 +135,7 @@ AttentionGradients backward_blocks(const at::Tensor& queries, const at::Tensor& 
   };
   const AttentionGradients gradients{fresh(shape.tokens, shape.heads), fresh(shape.keys, shape.key_heads),
                                      fresh(shape.keys, shape.key_heads)};
-  const auto out_heads = out.transpose(1, 2), upstream_heads = upstream.transpose(1, 2);
+  const auto out_heads = out.transpose(1, 2), upstream_heads = with_contiguous_rows(upstream.transpose(1, 2));
   const int64_t group = shape.heads / shape.key_heads;
   at::parallel_for(0, shape.batch * shape.key_heads, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> weights, factors, scores;
@@ -176,8 +176,7 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto saved = context->get_saved_variables();
     const AttentionShape shape(saved[0], saved[1], context->saved_data["first_position"].toInt());
     const auto visible = VisibleKeys::from_number(context->saved_data["visible"].toInt());
-    const auto gradients =
-        backward_blocks(saved[0], saved[1], saved[2], saved[3], with_contiguous_rows(upstreams[0]), shape, visible);
+    const auto gradients = backward_blocks(saved[0], saved[1], saved[2], saved[3], upstreams[0], shape, visible);
     return {gradients.queries, gradients.keys, gradients.values, {}, {}};
   }
 };

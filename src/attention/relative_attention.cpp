@@ -2,7 +2,9 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "engine/blas.h"
@@ -126,8 +128,10 @@ at::Tensor relative_attention(const at::Tensor& queries, const at::Tensor& keys,
                               const at::Tensor& distances, const RelativeBiases& biases, int64_t seen_tokens,
                               double dropout) {
   const Sizes sizes{queries.size(2), keys.size(2), queries.size(3), seen_tokens};
+  const at::Tensor inputs[] = {queries, keys, values, distances, biases.content, biases.position};
   const bool wants_gradient =
-      at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
+      at::GradMode::is_enabled() &&
+      std::any_of(std::begin(inputs), std::end(inputs), [](const at::Tensor& input) { return input.requires_grad(); });
   if (wants_gradient || !queries.is_cpu() || queries.scalar_type() != at::kFloat)
     return differentiable_attention(queries, keys, values, distances, biases, sizes, wants_gradient ? dropout : 0);
   return attention_in_blocks(queries, keys, values, distances, biases, sizes);

@@ -4,16 +4,12 @@
 
 #include <algorithm>
 
+#include "engine/reading_window.h"
 #include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {
-namespace {
-
-// Without gradients a long text goes through in segments, so that activations stay small.
-constexpr int64_t most_tokens_at_once = 2048;
-
-}  // namespace
+namespace {}  // namespace
 
 BaseState CachedModel::trimmed(const BaseState& state) const {
   auto copy = state.clone();
@@ -56,7 +52,7 @@ at::Tensor CachedModel::read_checked(const at::Tensor& tokens, BaseState& state,
   if (is_bounded && context.long_text == LongText::refuse && state.tokens_read + total > context.context_tokens)
     fail(architecture() + " model", fmt::format("at most {} tokens of context", context.context_tokens),
          std::to_string(state.tokens_read + total), "read long texts with a window that slides or restarts");
-  const int64_t most = at::GradMode::is_enabled() ? total : most_tokens_at_once;  // what is cut off gets no gradient
+  const int64_t most = at::GradMode::is_enabled() ? total : reading_window_tokens;  // what is cut off gets no gradient
   std::vector<at::Tensor> parts;
   for (int64_t start = 0; start < total;) {
     int64_t count = std::min(most, total - start);

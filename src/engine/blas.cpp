@@ -22,7 +22,8 @@ void gemm(char b_order, char a_order, const float* b, int64_t b_stride, const fl
 }  // namespace
 
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
-  return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+  const bool can_be_multiplied = tensor.stride(-1) == 1 && tensor.stride(-2) >= tensor.size(-1);
+  return can_be_multiplied ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
 }
 
 void multiply_by_transposed(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* out,

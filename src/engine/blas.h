@@ -7,7 +7,8 @@
 
 namespace fwl {
 
-// What the calls below need: the numbers of a row lie side by side.
+// What the calls below need: the numbers of a row lie side by side, and no two rows (the second last dimension)
+// overlap, as those of an expanded tensor do.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 // Row-major: out = a @ b^T.   a: m,k   b: n,k   out: m,n; the strides are those between rows.

@@ -74,8 +74,10 @@ bool measure_bf16_gemm() {
 }
 
 bool uses_bf16(const at::Tensor& tensor) {
-  return chosen_precision == ProductPrecision::bf16 && tensor.scalar_type() == at::kFloat &&
-         (!tensor.is_cpu() || has_fast_bf16_gemm());
+  const ProductPrecision precision = chosen_precision;
+  if (precision == ProductPrecision::exact || tensor.scalar_type() != at::kFloat) return false;
+  if (!tensor.is_cpu()) return true;
+  return precision == ProductPrecision::bf16 ? has_fast_bf16_gemm() : has_bf16_gemm();
 }
 
 void product_into_matrix(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
@@ -143,6 +145,10 @@ ProductPrecision product_precision() {
 bool has_fast_bf16_gemm() {
   static const bool is_fast = measure_bf16_gemm();
   return is_fast;
+}
+
+bool has_bf16_gemm() {
+  return mkl_bf16_gemm() != nullptr;
 }
 
 std::string product_backend() {

@@ -7,8 +7,9 @@
 
 namespace fwl {
 
-// `bf16` lets fp32 products round their operands to bf16 where that is faster; double is always exact.
-enum class ProductPrecision { exact, bf16 };
+// `bf16` lets fp32 products round their operands to bf16 where that is faster, `bf16_everywhere` also where it is
+// slower, so that machines agree; double is always exact.
+enum class ProductPrecision { exact, bf16, bf16_everywhere };
 
 // The precision of this thread's products while the scope lives; scopes nest. Threads that are started inside do not
 // inherit it: open a scope of `product_precision()` in each.
@@ -27,6 +28,7 @@ ProductPrecision product_precision();  // of this thread; exact outside of all s
 // Which GEMM `bf16` means here, found once by a short measurement: MKL's bf16 GEMM, or fp32 where the CPU has no bf16
 // units and emulation would be slower.
 bool has_fast_bf16_gemm();
+bool has_bf16_gemm();           // fast or not
 std::string product_backend();  // for `fwl --version` and run records
 
 // out = scale * (a @ b) + keep * out, for matrices or batches of matrices of equal batch size. Not differentiable: this

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/torch.h"
+#include "memory/bias_memory.h"
 #include "model/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -27,27 +28,16 @@ class PieceReader {
 
   Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) session_.base = model_.base().new_state(1);
-    if (piece.resets_fast) {
-      session_.fast = {};
-      session_.bias.clear();
-      session_.bias_tokens = 0;
-    }
+    if (piece.resets_fast) session_.fast = {};
     const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(device_);
-    const auto hidden = model_.base().read(ids.narrow(1, 0, piece.count), session_.base);
-    const auto targets = ids.narrow(1, 1, piece.count).contiguous();
-    const int64_t unscored = piece.first_scored - piece.first - 1;
-    const auto scored = score(hidden, targets, unscored);
+    const int64_t first_scored = piece.first_scored - piece.first - 1;  // earlier tokens are only context
+    const auto losses = model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_,
+                                            options_, first_scored);
     session_.detach();
-    return scored;
+    return losses;
   }
 
  private:
-  // Tokens that are only context neither count nor move the fast weights.
-  Losses score(const at::Tensor& hidden, const at::Tensor& targets, int64_t unscored) {
-    const auto rest = [&](const at::Tensor& tensor) { return tensor.slice(1, unscored); };
-    return model_.score(rest(hidden), rest(targets).contiguous(), session_, options_);
-  }
-
   const LanguageModel& model_;
   const TokenView& tokens_;
   ReadOptions options_;
@@ -77,22 +67,20 @@ const std::vector<std::string>& method_names() {
 }
 
 LanguageModel model_for(const LanguageModel& model, const MethodOptions& method) {
-  auto adapter = model.adapter();
-  const auto step = [&](at::IntArrayRef shape) {
+  auto memory = model.memory();
+  const auto checked_step = [&] {
     if (!(method.step > 0)) fail(method.name, "a step size (--step)", fmt::format("{}", method.step));
-    return at::full(shape, std::log(method.step), at::kFloat);
+    return method.step;
   };
-  if (method.name == "fwl" && !adapter.layer && !adapter.bias_log_step.defined())
-    fail("method fwl", "a model with a fast weight layer", "one without", "train one, or name an --adapter");
+  if (method.name == "fwl" && !memory)
+    fail("method fwl", "a model with fast weights", "one without", "train one, or name an --adapter");
   if (method.name == "test-time") {
-    if (!adapter.layer) fail("method test-time", "a model with a layer", "one without");
-    auto parameters = adapter.layer->parameters();
-    parameters.log_steps = step({6});
-    adapter.layer = std::make_shared<FastWeightLayer>(parameters, adapter.layer->options());
-    adapter.bias_log_step = at::Tensor();
+    if (!memory) fail("method test-time", "a model with a layer", "one without");
+    memory = memory->with_step_size(checked_step());
   }
-  if (method.name == "bias-only" && !adapter.bias_log_step.defined()) adapter.bias_log_step = step({});
-  return LanguageModel(model.shared_base(), std::move(adapter));
+  if (method.name == "bias-only" && !(memory && memory->moves_head()))
+    memory = std::make_shared<BiasMemory>(memory, at::full({}, std::log(checked_step()), at::kFloat));
+  return LanguageModel(model.shared_base(), std::move(memory));
 }
 
 NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const std::vector<Piece>& pieces,

@@ -62,7 +62,7 @@ AdaptiveSoftmaxHead::AdaptiveSoftmaxHead(std::vector<SoftmaxCluster> clusters, a
     check_cluster(clusters_[index], index, width_of(clusters_[0]));
     first_word_.push_back(first_word_.back() + clusters_[index].weight.size(0));
   }
-  const int64_t tails = cluster_count() - 1, d = clusters_[0].weight.size(1);
+  const int64_t tails = tail_count(), d = clusters_[0].weight.size(1);
   if (tails == 0) return;
   if (!cluster_weight_.defined() || cluster_weight_.dim() != 2 || cluster_weight_.size(0) != tails ||
       cluster_weight_.size(1) != d)
@@ -99,7 +99,7 @@ double AdaptiveSoftmaxHead::products_per_token() const {
 }
 
 SoftmaxCluster AdaptiveSoftmaxHead::joined_head() const {
-  if (cluster_count() == 1) return clusters_[0];
+  if (tail_count() == 0) return clusters_[0];
   if (at::GradMode::is_enabled()) return join_head();
   const std::lock_guard lock(joined_lock_);
   const std::vector<int64_t> versions = head_versions();
@@ -129,6 +129,33 @@ at::Tensor AdaptiveSoftmaxHead::head_targets(const at::Tensor& targets) const {
   for (size_t k = 1; k < clusters_.size(); ++k)
     result.masked_fill_(targets >= first_word_[k], first_word_[1] + static_cast<int64_t>(k) - 1);
   return result;
+}
+
+void AdaptiveSoftmaxHead::for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const {
+  visit(0, joined_head(), at::Tensor(), head_targets(targets));
+  for (size_t k = 1; k < clusters_.size(); ++k) {
+    const auto rows = at::nonzero((targets >= first_word_[k]).logical_and_(targets < first_word_[k + 1])).squeeze(1);
+    if (rows.size(0) == 0) continue;
+    visit(static_cast<int64_t>(k), clusters_[k], rows, targets.index_select(0, rows) - first_word_[k]);
+  }
+}
+
+std::vector<int64_t> AdaptiveSoftmaxHead::bias_sizes() const {
+  std::vector<int64_t> sizes;
+  for (const auto& cluster : clusters_) sizes.push_back(cluster.weight.size(0));
+  sizes[0] += tail_count();
+  return sizes;
+}
+
+std::shared_ptr<const Head> AdaptiveSoftmaxHead::with_bias_change(const std::vector<at::Tensor>& change) const {
+  const int64_t head_tokens = clusters_[0].weight.size(0);
+  auto clusters = clusters_;
+  clusters[0].bias = changed_bias(clusters[0].bias, change[0].narrow(0, 0, head_tokens));
+  for (size_t index = 1; index < clusters.size(); ++index)
+    clusters[index].bias = changed_bias(clusters[index].bias, change[index]);
+  const auto tail_bias =
+      tail_count() > 0 ? changed_bias(cluster_bias_, change[0].narrow(0, head_tokens, tail_count())) : cluster_bias_;
+  return std::make_shared<AdaptiveSoftmaxHead>(std::move(clusters), cluster_weight_, tail_bias, options_);
 }
 
 at::Tensor AdaptiveSoftmaxHead::loss(const at::Tensor& hidden, const at::Tensor& targets,

@@ -10,13 +10,6 @@
 
 namespace fwl {
 
-// One cluster's words: logits = (hidden @ projection) @ weight^T + bias.
-struct SoftmaxCluster {
-  at::Tensor weight;      // words, d
-  at::Tensor bias;        // words, or undefined
-  at::Tensor projection;  // D, d; undefined where d = D and nothing is projected
-};
-
 class AdaptiveSoftmaxHead : public Head {
  public:
   using Head::loss;
@@ -37,17 +30,15 @@ class AdaptiveSoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;  // log-probabilities
 
-  // Calls visit(cluster, rows, local_targets) for the head (rows undefined: all of them) and each tail cluster that
-  // has targets. Cluster 0 comes with the tail entries joined to its weight and bias.
-  template <class Visit>
-  void for_each_cluster(const at::Tensor& targets, Visit visit) const;
-
-  int64_t cluster_count() const { return static_cast<int64_t>(clusters_.size()); }
-  SoftmaxCluster joined_head() const;
-  const SoftmaxCluster& cluster(int64_t index) const { return clusters_[static_cast<size_t>(index)]; }
-  const HeadOptions& options() const { return options_; }
+  // Cluster 0 comes with the tail entries joined to its weight and bias.
+  void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;
+  std::vector<int64_t> bias_sizes() const override;
+  std::shared_ptr<const Head> with_bias_change(const std::vector<at::Tensor>& change) const override;
+  const HeadOptions& options() const override { return options_; }
 
  private:
+  int64_t tail_count() const { return static_cast<int64_t>(clusters_.size()) - 1; }
+  SoftmaxCluster joined_head() const;
   at::Tensor head_targets(const at::Tensor& targets) const;
   SoftmaxCluster join_head() const;
   std::vector<int64_t> head_versions() const;  // change whenever the head cluster's numbers do
@@ -61,15 +52,5 @@ class AdaptiveSoftmaxHead : public Head {
   mutable SoftmaxCluster joined_;
   mutable std::vector<int64_t> joined_versions_;
 };
-
-template <class Visit>
-void AdaptiveSoftmaxHead::for_each_cluster(const at::Tensor& targets, Visit visit) const {
-  visit(int64_t{0}, joined_head(), at::Tensor(), head_targets(targets));
-  for (size_t k = 1; k < clusters_.size(); ++k) {
-    const auto rows = at::nonzero((targets >= first_word_[k]).logical_and_(targets < first_word_[k + 1])).squeeze(1);
-    if (rows.size(0) == 0) continue;
-    visit(static_cast<int64_t>(k), clusters_[k], rows, targets.index_select(0, rows) - first_word_[k]);
-  }
-}
 
 }  // namespace fwl

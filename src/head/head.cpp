@@ -7,6 +7,11 @@
 
 namespace fwl {
 
+at::Tensor changed_bias(const at::Tensor& bias, const at::Tensor& change) {
+  if (!change.defined()) return bias;
+  return bias.defined() ? bias + change : change;
+}
+
 void check_head_input(const char* where, const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
   if (hidden.dim() != 2 || hidden.size(1) != head.width())
     fail(where, fmt::format("hidden states N,{}", head.width()), c10::str(hidden.sizes()),

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct HeadOptions {
 struct LossAndGradient {
   at::Tensor loss;      // N: -log p(target)
   at::Tensor gradient;  // N,D: of each loss to its own hidden state
+};
+
+// One cluster of the vocabulary: logits = (hidden @ projection) @ weight^T + bias. The full softmax has one cluster.
+struct SoftmaxCluster {
+  at::Tensor weight;      // tokens, d
+  at::Tensor bias;        // tokens, or undefined
+  at::Tensor projection;  // D, d; undefined where d = D and nothing is projected
 };
 
 class Head {
@@ -45,7 +53,19 @@ class Head {
   virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets) const { return loss(hidden, targets, {}); }
+
+  // The softmaxes that a loss is made of, for memories that move the output biases. Visits the cluster that every
+  // token meets first (rows undefined: all of them), then those that only some tokens meet.
+  using ClusterVisit = std::function<void(int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows,
+                                          const at::Tensor& local_targets)>;
+  virtual void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const = 0;
+  virtual std::vector<int64_t> bias_sizes() const = 0;  // how many biases each cluster has
+  // The same head with `change` (per cluster) added to its biases.
+  virtual std::shared_ptr<const Head> with_bias_change(const std::vector<at::Tensor>& change) const = 0;
+  virtual const HeadOptions& options() const = 0;
 };
+
+at::Tensor changed_bias(const at::Tensor& bias, const at::Tensor& change);  // either may be undefined
 
 // Throws UserError unless hidden is N,D, targets are N whole numbers, and 0 <= target < V.
 void check_head_input(const char* where, const Head& head, const at::Tensor& hidden, const at::Tensor& targets);

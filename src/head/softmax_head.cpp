@@ -32,6 +32,14 @@ double SoftmaxHead::products_per_token() const {
   return static_cast<double>(weight_.rows()) * static_cast<double>(weight_.columns());
 }
 
+void SoftmaxHead::for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const {
+  visit(0, {weight(), bias_, {}}, {}, targets);
+}
+
+std::shared_ptr<const Head> SoftmaxHead::with_bias_change(const std::vector<at::Tensor>& change) const {
+  return std::make_shared<SoftmaxHead>(weight_, changed_bias(bias_, change[0]), options_);
+}
+
 at::Tensor SoftmaxHead::loss(const at::Tensor& hidden, const at::Tensor& targets,
                              const at::Tensor& expected_upstream) const {
   check_head_input("SoftmaxHead", *this, hidden, targets);

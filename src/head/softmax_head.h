@@ -27,8 +27,10 @@ class SoftmaxHead : public Head {
 
   // Logits of a few tokens come from a quantised weight as it is; losses need it dense, and dequantise it once.
   const at::Tensor& weight() const;
-  const at::Tensor& bias() const { return bias_; }
-  const HeadOptions& options() const { return options_; }
+  void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;
+  std::vector<int64_t> bias_sizes() const override { return {weight_.rows()}; }
+  std::shared_ptr<const Head> with_bias_change(const std::vector<at::Tensor>& change) const override;
+  const HeadOptions& options() const override { return options_; }
 
  private:
   Matrix weight_;

@@ -6,8 +6,6 @@
 
 #include "engine/products.h"
 #include "engine/torch.h"
-#include "head/adaptive_softmax_head.h"
-#include "head/softmax_head.h"
 #include "head/softmax_sweep.h"
 #include "support/error.h"
 
@@ -129,22 +127,15 @@ BiasLosses read_sequence(const Sequence& sequence, const HeadOptions& options) {
 // Adds one sequence's losses under every cluster of the head; `sums` holds the running sums, one per cluster.
 BiasLosses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
                          const Head& head, const at::Tensor& step, std::vector<at::Tensor>& sums) {
-  if (const auto* full = dynamic_cast<const SoftmaxHead*>(&head)) {
-    const auto losses =
-        read_sequence({hidden, full->weight(), full->bias(), targets, factor, sums[0], step}, full->options());
-    sums[0] = losses.end;
-    return losses;
-  }
-  const auto& adaptive = dynamic_cast<const AdaptiveSoftmaxHead&>(head);
   BiasLosses total;
-  adaptive.for_each_cluster(
+  head.for_each_cluster(
       targets, [&](int64_t index, const SoftmaxCluster& cluster, const at::Tensor& rows, const at::Tensor& local) {
         const auto some_hidden = rows.defined() ? hidden.index_select(0, rows) : hidden;
         const auto some_factor = rows.defined() ? factor.index_select(0, rows) : factor;
-        const auto narrow = cluster.projection.defined() ? product(some_hidden, cluster.projection) : some_hidden;
+        const auto projected = cluster.projection.defined() ? product(some_hidden, cluster.projection) : some_hidden;
         auto& sum = sums[static_cast<size_t>(index)];
         const auto losses =
-            read_sequence({narrow, cluster.weight, cluster.bias, local, some_factor, sum, step}, adaptive.options());
+            read_sequence({projected, cluster.weight, cluster.bias, local, some_factor, sum, step}, head.options());
         sum = losses.end;
         if (!rows.defined()) {
           total = losses;
@@ -158,44 +149,11 @@ BiasLosses read_clusters(const at::Tensor& hidden, const at::Tensor& targets, co
 
 std::vector<at::Tensor> fresh_state(const at::Tensor& hidden, const Head& head) {
   std::vector<at::Tensor> state;
-  for (const auto words : bias_only_words(head)) state.push_back(at::zeros({hidden.size(0), words}, hidden.options()));
+  for (const auto size : head.bias_sizes()) state.push_back(at::zeros({hidden.size(0), size}, hidden.options()));
   return state;
 }
 
-at::Tensor moved_bias(const at::Tensor& bias, const at::Tensor& move) {
-  return bias.defined() ? bias - move : -move;
-}
-
 }  // namespace
-
-std::vector<int64_t> bias_only_words(const Head& head) {
-  const auto* adaptive = dynamic_cast<const AdaptiveSoftmaxHead*>(&head);
-  if (!adaptive) return {head.vocabulary_size()};
-  std::vector<int64_t> words = {adaptive->joined_head().weight.size(0)};
-  for (int64_t index = 1; index < adaptive->cluster_count(); ++index)
-    words.push_back(adaptive->cluster(index).weight.size(0));
-  return words;
-}
-
-std::shared_ptr<const Head> moved_head(const Head& head, const at::Tensor& log_step,
-                                       const std::vector<at::Tensor>& sums) {
-  const auto step = log_step.exp();
-  if (const auto* full = dynamic_cast<const SoftmaxHead*>(&head))
-    return std::make_shared<SoftmaxHead>(full->weight(), moved_bias(full->bias(), sums[0] * step), full->options());
-  const auto& adaptive = dynamic_cast<const AdaptiveSoftmaxHead&>(head);
-  const auto joined = adaptive.joined_head();
-  const auto joined_bias = moved_bias(joined.bias, sums[0] * step);
-  const int64_t words = adaptive.cluster(0).weight.size(0), tails = adaptive.cluster_count() - 1;
-  std::vector<SoftmaxCluster> clusters;
-  for (int64_t index = 0; index <= tails; ++index) {
-    auto cluster = adaptive.cluster(index);
-    cluster.bias = index == 0 ? joined_bias.narrow(0, 0, words)
-                              : moved_bias(cluster.bias, sums[static_cast<size_t>(index)] * step);
-    clusters.push_back(std::move(cluster));
-  }
-  return std::make_shared<AdaptiveSoftmaxHead>(std::move(clusters), joined.weight.narrow(0, words, tails),
-                                               joined_bias.narrow(0, words, tails), adaptive.options());
-}
 
 BiasOnlyOutput bias_only(const at::Tensor& hidden, const at::Tensor& targets, const Head& head,
                          const at::Tensor& log_step, const at::Tensor& token_weights,

@@ -12,7 +12,7 @@ namespace fwl {
 
 struct BiasOnlyOutput {
   at::Tensor slow_loss, fast_loss;  // B,T
-  std::vector<at::Tensor> state;    // per cluster (one for the full softmax): B,words
+  std::vector<at::Tensor> state;    // per cluster (one for the full softmax): B,tokens
 };
 
 // hidden: B,T,D   targets: B,T   log_step: one number   token_weights: B,T or undefined   state: empty for a fresh one.
@@ -21,12 +21,5 @@ struct BiasOnlyOutput {
 BiasOnlyOutput bias_only(const at::Tensor& hidden, const at::Tensor& targets, const Head& head,
                          const at::Tensor& log_step, const at::Tensor& token_weights,
                          const std::vector<at::Tensor>& state);
-
-// How many words each tensor of the state has: one number for the full softmax, one per cluster for the adaptive one.
-std::vector<int64_t> bias_only_words(const Head& head);
-
-// The head as one sequence's state has moved its biases.   sums: per cluster, words
-std::shared_ptr<const Head> moved_head(const Head& head, const at::Tensor& log_step,
-                                       const std::vector<at::Tensor>& sums);
 
 }  // namespace fwl

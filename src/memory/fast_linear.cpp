@@ -31,20 +31,20 @@ at::Tensor part_of(const at::Tensor& tensor, const Chunk& chunk) {
   return tensor.narrow(1, chunk.start, chunk.count);
 }
 
-at::Tensor flip(const at::Tensor& tensor) {
+at::Tensor transposed(const at::Tensor& tensor) {
   return tensor.transpose(1, 2);
 }
 
 // a_c @ b_c^T below the diagonal: B,C,C
 at::Tensor strict_scores(const at::Tensor& a, const at::Tensor& b) {
   auto scores = at::empty({a.size(0), a.size(1), b.size(1)}, a.options());
-  product_into(scores, a, flip(b));
+  product_into(scores, a, transposed(b));
   return scores.tril_(-1);
 }
 
 at::Tensor strict_weights(const at::Tensor& query, const at::Tensor& key, double matrix_step, double bias_step) {
   auto scores = at::empty({query.size(0), query.size(1), key.size(1)}, query.options());
-  product_into(scores, query, flip(key));
+  product_into(scores, query, transposed(key));
   return scores.mul_(matrix_step).add_(bias_step).tril_(-1);
 }
 
@@ -87,7 +87,7 @@ void read_group(const GroupInput& in, double alpha, double beta, const std::vect
     product_into(out, strict_weights(q, k, alpha, beta), u, 1, -1);
     if (alpha != 0) product_into(out, q, sum, 1, -alpha);
     out.sub_(vector_sum.unsqueeze(1), beta);
-    product_into(sum, flip(k), u, 1);
+    product_into(sum, transposed(k), u, 1);
     vector_sum.add_(u.sum(1));
   }
 }
@@ -113,10 +113,10 @@ void backward_group(const GroupInput& in, double alpha, double beta, const std::
     pair_products.push_back(strict_scores(g, u));
     auto dq = part_of(gradients.query, chunk);
     product_into(dq, pair_products.back(), k);
-    product_into(dq, g, flip(sum), 1);
+    product_into(dq, g, transposed(sum), 1);
     gradients.matrix_step.sub_((q * dq).sum());
     gradients.bias_step.sub_(pair_products.back().sum() + (g.sum(1) * vector_sum).sum());
-    product_into(sum, flip(k), u, 1);
+    product_into(sum, transposed(k), u, 1);
     vector_sum.add_(u.sum(1));
   }
   gradients.query.mul_(-alpha);
@@ -126,13 +126,13 @@ void backward_group(const GroupInput& in, double alpha, double beta, const std::
     const auto g = part_of(upstream, chunk);
     if (gradients.key.defined()) {
       auto dk = part_of(gradients.key, chunk), du = part_of(gradients.gradient, chunk);
-      product_into(dk, flip(pair_products[index]), q, 0, -alpha);
-      product_into(dk, u, flip(gradients.sum), 1);
-      product_into(du, flip(strict_weights(q, k, alpha, beta)), g, 0, -1);
+      product_into(dk, transposed(pair_products[index]), q, 0, -alpha);
+      product_into(dk, u, transposed(gradients.sum), 1);
+      product_into(du, transposed(strict_weights(q, k, alpha, beta)), g, 0, -1);
       product_into(du, k, gradients.sum, 1);
       du.add_(gradients.vector_sum.unsqueeze(1));
     }
-    if (alpha != 0) product_into(gradients.sum, flip(q), g, 1, -alpha);
+    if (alpha != 0) product_into(gradients.sum, transposed(q), g, 1, -alpha);
     gradients.vector_sum.sub_(g.sum(1), beta);
   }
 }
@@ -199,10 +199,10 @@ class FastLinearChunked : public torch::autograd::Function<FastLinearChunked> {
 }  // namespace
 
 FastLinearOutput fast_linear_quadratic(const FastLinearInput& in) {
-  const auto scores = at::matmul(in.query, flip(in.key)) * in.matrix_step + in.bias_step;  // B,T,T
+  const auto scores = at::matmul(in.query, transposed(in.key)) * in.matrix_step + in.bias_step;  // B,T,T
   const auto past = at::matmul(scores.tril(-1), in.gradient);
   const auto before = at::matmul(in.query, in.matrix_sum) * in.matrix_step + in.bias_sum.unsqueeze(1) * in.bias_step;
-  return {in.slow - past - before, in.matrix_sum + at::matmul(flip(in.key), in.gradient),
+  return {in.slow - past - before, in.matrix_sum + at::matmul(transposed(in.key), in.gradient),
           in.bias_sum + in.gradient.sum(1)};
 }
 

@@ -7,9 +7,6 @@
 
 namespace fwl {
 
-// The third form, recurrent, is the same functions called with one token at a time.
-enum class Form { quadratic, chunked, recurrent };
-
 struct FastLinearInput {
   at::Tensor slow;         // B,T,N: query @ M + m, the output of the slow weights M: K,N and m: N
   at::Tensor query;        // B,T,K: what the map is applied to

@@ -6,258 +6,149 @@
 #include <cmath>
 
 #include "engine/torch.h"
-#include "memory/layer_run.h"
+#include "memory/counted_tokens.h"
+#include "memory/layer_check.h"
+#include "memory/layer_cursor.h"
+#include "memory/layer_schedule.h"
+#include "memory/layer_sums.h"
+#include "memory/passes.h"
 #include "support/error.h"
 
 namespace fwl {
 namespace {
 
-constexpr const char* where = "FastWeightLayer";
-
-// Scoring without gradients goes through the tokens in windows of this many, so that memory stays flat.
-constexpr int64_t scoring_window_tokens = 2048;
-
-at::Tensor number_at(const at::Tensor& numbers, int64_t index) {
-  return numbers.select(0, index);
-}
-
-WeightSet spread(const at::Tensor& numbers) {
+// One number per weight out of a vector of six.
+WeightSet one_per_weight(const at::Tensor& numbers) {
   WeightSet set;
   int64_t index = 0;
-  for (auto* tensor : set.all()) *tensor = number_at(numbers, index++);
+  for (auto* tensor : set.all()) *tensor = numbers.select(0, index++);
   return set;
 }
 
-void check_shape(const char* name, const at::Tensor& tensor, at::IntArrayRef expected) {
-  if (!tensor.defined() || tensor.sizes() != expected)
-    fail(fmt::format("{}: {}", where, name), c10::str("shape ", expected),
-         tensor.defined() ? c10::str(tensor.sizes()) : "nothing");
+double count(const at::Tensor& tensor) {
+  return static_cast<double>(tensor.numel());
 }
-
-void check_parameters(const LayerParameters& parameters, const LayerOptions& options) {
-  const auto& slow = parameters.slow;
-  if (!slow.U.defined() || slow.U.dim() != 2) fail(where, "a matrix U (D,H)", "something else");
-  if (!slow.W.defined() || slow.W.dim() != 2) fail(where, "a matrix W (H,D)", "something else");
-  const int64_t width = slow.U.size(0), layer_width = slow.U.size(1), output = slow.W.size(1);
-  check_shape("a", slow.a, {layer_width});
-  check_shape("W", slow.W, {layer_width, output});
-  check_shape("b", slow.b, {output});
-  check_shape("gain", slow.gain, {output});
-  check_shape("shift", slow.shift, {output});
-  check_shape("log_steps", parameters.log_steps, {6});
-  if (parameters.decay_logits.defined()) check_shape("decay_logits", parameters.decay_logits, {6});
-  if (options.is_residual && width != output)
-    fail(where, fmt::format("an output width of {} for the residual form", width), fmt::format("{}", output));
-  const bool needs_segments = parameters.decay_logits.defined() || options.max_drift > 0;
-  if (needs_segments && options.gradient_at == GradientPoint::slow && options.segment_tokens <= 0)
-    fail(where, "segment_tokens > 0 with decay or max_drift", fmt::format("{}", options.segment_tokens),
-         "decay and guard act at the ends of segments");
-}
-
-void check_input(const at::Tensor& hidden, const at::Tensor& targets, const Head& head, const LayerCall& call,
-                 const LayerParameters& parameters) {
-  const int64_t width = parameters.slow.U.size(0), output = parameters.slow.W.size(1);
-  if (hidden.dim() != 3 || hidden.size(2) != width)
-    fail(where, fmt::format("hidden states (B,T,{})", width), c10::str(hidden.sizes()));
-  if (hidden.size(0) == 0 || hidden.size(1) == 0)
-    fail(where, "at least one sequence of at least one token", c10::str(hidden.sizes()), "an empty text?");
-  if (hidden.scalar_type() != parameters.slow.U.scalar_type())
-    fail(where, c10::str("hidden states of type ", parameters.slow.U.scalar_type()), c10::str(hidden.scalar_type()));
-  if (targets.dim() != 2 || targets.size(0) != hidden.size(0) || targets.size(1) != hidden.size(1))
-    fail(where, fmt::format("targets ({},{})", hidden.size(0), hidden.size(1)), c10::str(targets.sizes()));
-  if (targets.scalar_type() != at::kLong) fail(where, "targets of type int64", c10::str(targets.scalar_type()));
-  if (head.width() != output) fail(where, fmt::format("a head of width {}", output), fmt::format("{}", head.width()));
-  if (call.chunk_tokens <= 0) fail(where, "chunk > 0", fmt::format("{}", call.chunk_tokens));
-}
-
-void check_finite(const at::Tensor& hidden) {
-  if (!hidden.isfinite().all().item<bool>())
-    fail(where, "finite hidden states", "NaN or infinity", "the base model has diverged, or its weights are damaged");
-}
-
-void check_token_weights(const at::Tensor& weights, const at::Tensor& targets) {
-  if (!weights.defined()) return;
-  if (weights.sizes() != targets.sizes())
-    fail(where, c10::str("token weights ", targets.sizes()), c10::str(weights.sizes()));
-  if (!(weights.isfinite().all().item<bool>() && (weights >= 0).all().item<bool>()))
-    fail(where, "finite token weights >= 0", "something else");
-}
-
-// The tokens that count, moved to the front of each sequence in their order.
-struct Packed {
-  at::Tensor hidden, targets, weights;  // B,P,D and B,P and B,P; what lies past a sequence's end has weight 0
-  at::Tensor order;                     // B,P: where each packed token came from
-  std::vector<int64_t> lengths;         // B
-};
-
-Packed pack(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights) {
-  const auto counts = weights > 0;
-  const auto lengths = counts.sum(1).cpu();
-  Packed packed;
-  packed.lengths.assign(lengths.const_data_ptr<int64_t>(), lengths.const_data_ptr<int64_t>() + lengths.size(0));
-  const int64_t longest = *std::max_element(packed.lengths.begin(), packed.lengths.end());
-  packed.order = at::argsort(counts.logical_not().to(at::kInt), true, 1, false).narrow(1, 0, longest);
-  packed.weights = weights.gather(1, packed.order);
-  packed.targets = targets.gather(1, packed.order).masked_fill(packed.weights == 0, 0);
-  const auto rows = packed.order.unsqueeze(2).expand({-1, -1, hidden.size(2)});
-  packed.hidden = hidden.gather(1, rows).masked_fill((packed.weights == 0).unsqueeze(2), 0);
-  return packed;
-}
-
-at::Tensor unpack(const at::Tensor& losses, const Packed& packed, at::IntArrayRef shape) {
-  if (!losses.defined()) return losses;
-  const auto scored = losses.masked_fill(packed.weights == 0, 0);
-  return at::zeros(shape, losses.options()).scatter(1, packed.order, scored);
-}
-
-bool all_equal(const std::vector<int64_t>& values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
-}
-
-struct LayerLosses {
-  at::Tensor slow, fast;
-};
 
 }  // namespace
 
-// How one call is carried out: which sequences go together, and in which windows.
-class LayerSchedule {
- public:
-  LayerSchedule(const FastWeightLayer& layer, const std::shared_ptr<const Head>& head, const LayerCall& call)
-      : run_(std::make_shared<LayerRun>(layer, head, call)), call_(call), grad_scale_(layer.options().grad_scale) {}
-
-  // Sequences at different places in their segments, or of different lengths where segments matter, go one by one.
-  LayerLosses read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-                   const std::vector<int64_t>& lengths, FastState& state) const {
-    const bool is_even = state.segment_tokens == 0 || (all_equal(lengths) && all_equal(state.open_tokens));
-    LayerLosses losses;
-    if (is_even) {
-      losses = read_even(hidden, targets, weights, state);
-    } else {
-      std::vector<at::Tensor> slow, fast;
-      std::vector<FastState> states;
-      for (int64_t index = 0; index < hidden.size(0); ++index) {
-        auto one = state.sequence(index);
-        const int64_t length = lengths[static_cast<size_t>(index)], padding = hidden.size(1) - length;
-        const auto take = [&](const at::Tensor& tensor) {
-          return tensor.defined() ? tensor.narrow(0, index, 1).narrow(1, 0, length) : tensor;
-        };
-        if (length > 0)
-          losses = read_even(take(hidden), take(targets), take(weights), one);
-        else
-          losses = {at::zeros({1, 0}, hidden.options()), at::zeros({1, 0}, hidden.options())};
-        if (losses.slow.defined()) slow.push_back(at::constant_pad_nd(losses.slow, {0, padding}));
-        fast.push_back(at::constant_pad_nd(losses.fast, {0, padding}));
-        states.push_back(one);
-      }
-      state = FastState::join(states);
-      losses = {slow.size() == fast.size() ? at::cat(slow) : at::Tensor(), at::cat(fast)};
-    }
-    for (size_t index = 0; index < lengths.size(); ++index) state.tokens_read[index] += lengths[index];
-    return losses;
-  }
-
- private:
-  LayerLosses read_even(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-                        FastState& state) const {
-    const int64_t tokens = hidden.size(1);
-    int64_t window = tokens;
-    if (call_.form == Form::recurrent)
-      window = 1;
-    else if (!at::GradMode::is_enabled() && call_.form == Form::chunked)
-      window = std::max<int64_t>(1, scoring_window_tokens / hidden.size(0));
-    std::vector<at::Tensor> slow, fast;
-    for (int64_t start = 0; start < tokens; start += window) {
-      const int64_t count = std::min(window, tokens - start);
-      const auto take = [&](const at::Tensor& tensor) {
-        return tensor.defined() ? tensor.narrow(1, start, count) : tensor;
-      };
-      const auto losses = read_window(take(hidden), take(targets), take(weights), state);
-      if (losses.slow.defined()) slow.push_back(losses.slow);
-      fast.push_back(losses.fast);
-    }
-    return {slow.empty() ? at::Tensor() : at::cat(slow, 1), at::cat(fast, 1)};
-  }
-
-  LayerLosses read_window(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
-                          FastState& state) const {
-    at::Tensor factor;
-    if (weights.defined())
-      factor = (weights * grad_scale_).unsqueeze(2);
-    else if (grad_scale_ != 1)
-      factor = at::full({1, 1, 1}, grad_scale_, hidden.options()).expand({hidden.size(0), hidden.size(1), 1});
-    const auto adapted = run_->adapt(hidden, targets, factor, state);
-    const auto fast = run_->loss(adapted.y, targets, weights);
-    return {adapted.slow_loss, fast};
-  }
-
-  std::shared_ptr<LayerRun> run_;
-  LayerCall call_;
-  double grad_scale_;
-};
-
 FastWeightLayer::FastWeightLayer(LayerParameters parameters, LayerOptions options)
-    : parameters_(std::move(parameters)), options_(options) {
-  check_parameters(parameters_, options_);
+    : parameters_(std::move(parameters)), options_(std::move(options)), rule_(make_update_rule(options_.rule)) {
+  check_layer(parameters_, options_, *rule_);
+}
+
+NamedTensors FastWeightLayer::parameters() const {
+  NamedTensors all;
+  for (size_t index = 0; index < weight_names.size(); ++index)
+    all.emplace_back(std::string("fast.") + weight_names[index], *parameters_.slow.all()[index]);
+  all.emplace_back("fast.log_steps", parameters_.log_steps);
+  if (parameters_.decay_logits.defined()) all.emplace_back("fast.decay_logits", parameters_.decay_logits);
+  return all;
+}
+
+// What the layer adds to its input while its fast weights are off; zero at the start where it is residual.
+std::vector<std::string> FastWeightLayer::slow_output_names() const {
+  return {"fast.W", "fast.b", "fast.gain", "fast.shift"};
+}
+
+// Slow pass, dv = dz2 W^T, v' W, and for either matrix a read and an update of its sums; within the chunk the scores
+// and what they weigh.
+MemoryCost FastWeightLayer::cost() const {
+  const auto& slow = parameters_.slow;
+  const double matrices = count(slow.U) + count(slow.W);  // 2DH
+  const auto ends = static_cast<double>(slow.U.size(0) + 2 * slow.U.size(1) + slow.W.size(1));
+  const auto chunk = static_cast<double>(options_.chunk_tokens);
+  return {2 * matrices, 2 * matrices + 2 * count(slow.W) * 2 + 4 * matrices + 2 * chunk * ends, true};
+}
+
+StateLayout FastWeightLayer::state_layout() const {
+  return layer_state_layout(parameters_.slow, rule_->has_velocity());
 }
 
 WeightSet FastWeightLayer::steps() const {
-  return spread(parameters_.log_steps.exp());
+  return one_per_weight(parameters_.log_steps.exp());
 }
 
 WeightSet FastWeightLayer::decays() const {
-  return parameters_.decay_logits.defined() ? spread(parameters_.decay_logits.sigmoid()) : WeightSet{};
+  return parameters_.decay_logits.defined() ? one_per_weight(parameters_.decay_logits.sigmoid()) : WeightSet{};
 }
 
-LayerOutput FastWeightLayer::forward(const at::Tensor& hidden, const at::Tensor& targets,
-                                     const std::shared_ptr<const Head>& head, const LayerCall& call,
-                                     const FastState& state) const {
-  check_input(hidden, targets, *head, call, parameters_);
-  check_token_weights(call.token_weights, targets);
-  LayerOutput output;
-  output.state = state.is_defined() ? state : FastState::zeros(parameters_.slow, hidden.size(0));
-  auto& moving = output.state;
+int64_t FastWeightLayer::segment_tokens(int64_t chunk_tokens) const {
+  return options_.gradient_at == GradientAt::boundary ? chunk_tokens : options_.segment_tokens;
+}
+
+BiasDecay FastWeightLayer::bias_decay() const {
+  if (!parameters_.decay_logits.defined()) return {};
+  return {segment_tokens(options_.chunk_tokens), decays().b};
+}
+
+MemoryLosses FastWeightLayer::read(const at::Tensor& hidden, const at::Tensor& targets,
+                                   const std::shared_ptr<const Head>& head, const MemoryCall& given,
+                                   FastState& state) const {
+  auto call = given;
+  if (call.chunk_tokens == 0) call.chunk_tokens = options_.chunk_tokens;
+  check_layer_input(hidden, targets, *head, call, parameters_);
+  auto moving = state.is_defined() ? state : state_layout().zeros(hidden.size(0));
   if (moving.sequences() != hidden.size(0))
-    fail(where, fmt::format("a state of {} sequences", hidden.size(0)), fmt::format("{}", moving.sequences()));
-  const bool is_boundary = options_.gradient_at == GradientPoint::boundary;
-  const int64_t segment_tokens = is_boundary ? call.chunk_tokens : options_.segment_tokens;
+    fail("FastWeightLayer", fmt::format("a state of {} sequences", hidden.size(0)),
+         fmt::format("{}", moving.sequences()));
+  const int64_t segment = segment_tokens(call.chunk_tokens);
   const bool is_mid_segment = *std::max_element(moving.open_tokens.begin(), moving.open_tokens.end()) > 0;
-  if (moving.segment_tokens != segment_tokens && is_mid_segment)
-    fail(where, fmt::format("chunks of {} tokens as in the state's open segment", moving.segment_tokens),
-         fmt::format("{}", segment_tokens), "a chunk's length can change only where a chunk ends");
-  moving.segment_tokens = segment_tokens;
+  if (moving.segment_tokens != segment && is_mid_segment)
+    fail("FastWeightLayer", fmt::format("chunks of {} tokens as in the state's open segment", moving.segment_tokens),
+         fmt::format("{}", segment), "a chunk's length can change only where a chunk ends");
+  moving.segment_tokens = segment;
 
   const LayerSchedule schedule(*this, head, call);
-  const bool has_gaps = call.token_weights.defined() && (call.token_weights == 0).any().item<bool>();
-  if (!has_gaps) {
-    check_finite(hidden);
+  MemoryLosses losses;
+  if (!has_uncounted(call.token_weights)) {
+    check_finite_hidden(hidden);
     const std::vector<int64_t> lengths(static_cast<size_t>(hidden.size(0)), hidden.size(1));
-    const auto losses = schedule.read(hidden, targets, call.token_weights, lengths, moving);
-    output.slow_loss = losses.slow;
-    output.fast_loss = losses.fast;
-    return output;
+    losses = schedule.read(hidden, targets, call.token_weights, lengths, moving);
+  } else {
+    const auto counted = counted_tokens(hidden, targets, call.token_weights);
+    check_finite_hidden(counted.hidden);
+    if (counted.longest() > 0)
+      losses = schedule.read(counted.hidden, counted.targets, counted.weights, counted.lengths, moving);
+    else
+      losses.fast = losses.slow = at::zeros({hidden.size(0), 0}, hidden.options());
+    losses.fast = counted.losses_in_place(losses.fast, targets.sizes());
+    losses.slow = counted.losses_in_place(losses.slow, targets.sizes());
   }
-  const auto packed = pack(hidden, targets, call.token_weights);
-  if (packed.order.size(1) == 0) {
-    output.slow_loss = output.fast_loss = at::zeros(targets.sizes(), hidden.options());
-    return output;
-  }
-  check_finite(packed.hidden);
-  const auto losses = schedule.read(packed.hidden, packed.targets, packed.weights, packed.lengths, moving);
-  output.slow_loss = unpack(losses.slow, packed, targets.sizes());
-  output.fast_loss = unpack(losses.fast, packed, targets.sizes());
-  return output;
-}
-
-at::Tensor FastWeightLayer::slow_output(const at::Tensor& hidden) const {
-  return slow_pass(hidden, parameters_.slow, options_).y;
+  state = std::move(moving);
+  return losses;
 }
 
 at::Tensor FastWeightLayer::adapt(const at::Tensor& hidden, const FastState& state) const {
-  if (!state.is_defined()) return slow_output(hidden);
-  auto present = state;
-  if (present.is_segment_full()) close_segment(present, {decays(), options_.max_drift}, parameters_.slow, steps());
-  return slow_pass(hidden, stepped(parameters_.slow, steps(), present.total()), options_).y;
+  if (!state.is_defined()) return layer_forward(hidden, parameters_.slow, options_).y;
+  auto sums = LayerSums::of(state);
+  if (state.is_segment_full()) close_segment(sums, {decays(), options_.max_drift, rule_}, parameters_.slow, steps());
+  return layer_forward(hidden, updated_weights(parameters_.slow, steps(), sums.total()), options_).y;
+}
+
+std::unique_ptr<MemoryCursor> FastWeightLayer::cursor(const FastState& state, std::shared_ptr<const Head> head) const {
+  auto self = std::static_pointer_cast<const FastWeightLayer>(shared_from_this());
+  return std::make_unique<LayerCursor>(std::move(self), state, std::move(head));
+}
+
+std::shared_ptr<const FastMemory> FastWeightLayer::with_step_size(double step) const {
+  auto parameters = parameters_;
+  parameters.log_steps = at::full_like(parameters_.log_steps, std::log(step));
+  return std::make_shared<FastWeightLayer>(std::move(parameters), options_);
+}
+
+std::vector<std::pair<std::string, double>> FastWeightLayer::step_sizes() const {
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<std::string, double>> sizes;
+  const auto step_set = steps(), decay_set = decays();
+  for (size_t index = 0; index < weight_names.size(); ++index)
+    sizes.emplace_back(fmt::format("step {}", weight_names[index]), step_set.all()[index]->item<double>());
+  for (size_t index = 0; decay_set.is_defined() && index < weight_names.size(); ++index)
+    sizes.emplace_back(fmt::format("decay {}", weight_names[index]), decay_set.all()[index]->item<double>());
+  return sizes;
+}
+
+std::vector<DriftFigure> FastWeightLayer::drift(const FastState& state) const {
+  return drift_figures(LayerSums::of(state), parameters_.slow, steps());
 }
 
 }  // namespace fwl

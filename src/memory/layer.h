@@ -5,28 +5,29 @@
 #include <memory>
 #include <string>
 
-#include "head/head.h"
-#include "memory/fast_linear.h"
-#include "memory/state.h"
+#include "memory/fast_memory.h"
+#include "memory/update_rule.h"
 #include "memory/weight_set.h"
-#include "weights/weight_source.h"
 
 namespace fwl {
 
 // Where each token's gradient is taken: at the slow weights (the paper; all positions in parallel), or at the fast
 // weights of its chunk's start (self-correcting; sequential over chunks, in this layer only).
-enum class GradientPoint { slow, boundary };
+enum class GradientAt { slow, boundary };
+GradientAt gradient_at_from_name(const std::string& name);
 
 struct LayerOptions {
   bool is_residual = false;    // y = h + f(h)
   bool has_layer_norm = true;  // without it y = z2: no gain, no shift
   double epsilon = 1e-6;       // of the layer norm
   double grad_scale = 1;       // a constant factor on every inner gradient
-  GradientPoint gradient_at = GradientPoint::slow;
+  GradientAt gradient_at = GradientAt::slow;
+  int64_t chunk_tokens = 128;                   // tokens that are processed together; boundary: a chunk
   int64_t segment_tokens = 0;                   // decay and guard act this often; 0: never. boundary: at each chunk
   double max_drift = 0;                         // bound on |alpha Delta| / |theta|; 0: none
   bool is_first_order = false;                  // stop the gradient through the inner gradients
   int64_t kept_state_bytes = int64_t{1} << 30;  // boundary training recomputes instead of keeping more than this
+  UpdateRuleOptions rule;                       // how gradients become updates
 };
 
 struct LayerParameters {
@@ -35,61 +36,54 @@ struct LayerParameters {
   at::Tensor decay_logits;  // 6: logits of the decays, or undefined: no decay
 };
 
-struct LayerCall {
-  at::Tensor token_weights;  // B,T or undefined; 0: the token neither updates nor scores nor counts as a position
-  int64_t chunk_tokens = 128;
-  Form form = Form::chunked;
-  bool wants_slow_loss = true;  // with gradient_at = boundary the slow loss costs a head sweep of its own
-  // A segment that ends with the last token is closed by the next call: segment training detaches the state between
-  // its calls, and the decay is learned from what the next one does with it.
-  bool leaves_last_segment_open = false;
-};
-
-struct LayerOutput {
-  at::Tensor slow_loss;  // B,T: fast weights off; undefined if not wanted
-  at::Tensor fast_loss;  // B,T
-  FastState state;
-};
-
-class FastWeightLayer {
+class FastWeightLayer : public FastMemory {
  public:
   FastWeightLayer(LayerParameters parameters, LayerOptions options);
 
-  // hidden: B,T,D   targets: B,T. `state` may be undefined: a fresh one.
-  LayerOutput forward(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
-                      const LayerCall& call, const FastState& state = {}) const;
+  std::string kind() const override { return "layer"; }
+  NamedTensors parameters() const override;
+  MemoryCost cost() const override;
+  StateLayout state_layout(const Head&) const override { return state_layout(); }
+  StateLayout state_layout() const;
 
-  // The adapted output for tokens whose targets are not known yet; the state does not change.   B,T,D -> B,T,D
-  at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const;
-  // The slow output.   …,D -> …,D
-  at::Tensor slow_output(const at::Tensor& hidden) const;
+  MemoryLosses read(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
+                    const MemoryCall& call, FastState& state) const override;
+  at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const override;
+  std::unique_ptr<MemoryCursor> cursor(const FastState& state, std::shared_ptr<const Head> head) const override;
 
-  WeightSet steps() const;   // numbers
-  WeightSet decays() const;  // numbers, or undefined
-  const LayerParameters& parameters() const { return parameters_; }
+  std::shared_ptr<const FastMemory> with_step_size(double step) const override;
+  std::vector<std::pair<std::string, double>> step_sizes() const override;
+  std::vector<DriftFigure> drift(const FastState& state) const override;
+  BiasDecay bias_decay() const override;
+  std::vector<std::string> step_parameter_names() const override { return {"fast.log_steps", "fast.decay_logits"}; }
+  std::vector<std::string> slow_output_names() const override;
+
+  int64_t segment_tokens(int64_t chunk_tokens) const;  // after how many tokens a segment ends
+  WeightSet steps() const;                             // numbers
+  WeightSet decays() const;                            // numbers, or undefined
+  const LayerParameters& weights() const { return parameters_; }
   const LayerOptions& options() const { return options_; }
+  const std::shared_ptr<const UpdateRule>& rule() const { return rule_; }
 
  private:
   LayerParameters parameters_;
   LayerOptions options_;
+  std::shared_ptr<const UpdateRule> rule_;
 };
 
 // Parameters by the names "fast.U", "fast.log_steps", …; fresh ones: U of variance 1/D, W of variance 1/H or zero
 // (residual), step sizes for hidden states of variance 1.
 struct LayerShape {
-  int64_t width, layer_width, output_width;  // D, H, D
+  int64_t hidden_size, layer_size, output_size;  // D, H, D
   bool is_residual;
   double decay;       // where the decays start; 0: none
   double step_scale;  // factor on the first step sizes
 };
 LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source);
-LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
+LayerParameters initial_parameters(int64_t hidden_size, int64_t layer_size, int64_t output_size, bool is_residual,
                                    const at::TensorOptions& options);
 
 // Step sizes that fit the data: scale * 3e-3 / mean |key|^2 for the matrices.   hidden: B,T,D -> 6
 at::Tensor log_steps_from_data(const at::Tensor& hidden, const LayerParameters& parameters, double scale);
-
-Form form_from_name(const std::string& name);
-GradientPoint gradient_point_from_name(const std::string& name);
 
 }  // namespace fwl

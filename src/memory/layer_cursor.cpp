@@ -1,21 +1,16 @@
 #include "memory/layer_cursor.h"
 
 #include "engine/torch.h"
-#include "memory/activation.h"
 #include "support/error.h"
 
 namespace fwl {
 namespace {
 
-// More would make the waiting gradients dearer than what they save.
+// More would make the waiting updates dearer than what they save.
 constexpr int64_t most_waiting = 64;
 
 WeightSet without_batch(const WeightSet& weights) {
   return map_weights([](const at::Tensor& weight) { return weight.defined() ? weight.squeeze(0) : weight; }, weights);
-}
-
-at::Tensor vector_times(const at::Tensor& vector, const at::Tensor& matrix, const at::Tensor& bias) {
-  return at::addmm(bias, vector, matrix);
 }
 
 }  // namespace
@@ -41,76 +36,85 @@ void LayerCursor::Waiting::add_to(at::Tensor& sum) {
   count = 0;
 }
 
-LayerCursor::LayerCursor(const FastWeightLayer& layer, const FastState& state, int64_t chunk_tokens)
-    : layer_(layer),
-      steps_(layer.steps()),
-      state_(state.is_defined() ? state.clone() : FastState::zeros(layer.parameters().slow, 1)) {
-  if (state_.sequences() != 1) fail("fast weights", "of one text", std::to_string(state_.sequences()));
-  if (!state.is_defined())
-    state_.segment_tokens =
-        layer.options().gradient_at == GradientPoint::boundary ? chunk_tokens : layer.options().segment_tokens;
+LayerCursor::LayerCursor(std::shared_ptr<const FastWeightLayer> layer, const FastState& state,
+                         std::shared_ptr<const Head> head)
+    : layer_(std::move(layer)), head_(std::move(head)), steps_(layer_->steps()) {
+  clock_ = state.is_defined() ? state.clone() : layer_->state_layout().zeros(1);
+  if (clock_.sequences() != 1) fail("fast weights", "of one text", std::to_string(clock_.sequences()));
+  if (!state.is_defined()) clock_.segment_tokens = layer_->segment_tokens(layer_->options().chunk_tokens);
+  sums_ = LayerSums::of(clock_);
   for (size_t weight = 0; weight < step_sizes_.size(); ++weight)
     step_sizes_[weight] = steps_.all()[weight]->item<double>();
+  close_full_segment();
   set_weights();
 }
 
 void LayerCursor::set_weights() {
-  const auto& slow = layer_.parameters().slow;
-  const bool is_slow = layer_.options().gradient_at == GradientPoint::slow;
-  point_ = is_slow || !state_.closed.is_defined() ? slow : without_batch(stepped(slow, steps_, state_.closed));
-  moved_ = without_batch(is_slow ? stepped(slow, steps_, state_.total()) : stepped(point_, steps_, state_.open));
+  const auto& slow = layer_->weights().slow;
+  const auto closed = sums_.closed.is_defined() ? without_batch(updated_weights(slow, steps_, sums_.closed)) : slow;
+  gradient_weights_ = layer_->options().gradient_at == GradientAt::slow ? slow : closed;
+  current_ = without_batch(updated_weights(closed, steps_, sums_.open));
 }
 
-at::Tensor LayerCursor::adapt(const at::Tensor& hidden) {
-  const auto& options = layer_.options();
-  slow_ = slow_pass(hidden, point_, options);
-  const auto z1 = waiting_U_.corrected(vector_times(hidden, moved_.U, moved_.a), hidden, step_sizes_[0]);
-  const auto v = squared_relu(z1);
-  const auto z2 = waiting_W_.corrected(vector_times(v, moved_.W, moved_.b), v, step_sizes_[2]);
-  auto f = z2;
-  if (options.has_layer_norm) f = normalise(z2, options.epsilon).normal * moved_.gain + moved_.shift;
-  return options.is_residual ? hidden + f : f;
+at::Tensor LayerCursor::logits(const at::Tensor& hidden) {
+  const auto first = [&](const at::Tensor& h) {
+    return waiting_U_.corrected(at::addmm(current_.a, h, current_.U), h, step_sizes_[0]);
+  };
+  const auto second = [&](const at::Tensor& v) {
+    return waiting_W_.corrected(at::addmm(current_.b, v, current_.W), v, step_sizes_[2]);
+  };
+  const auto affine = [&](const at::Tensor& n) { return n * current_.gain + current_.shift; };
+  return head_->logits(layer_forward(hidden, {first, second, affine}, layer_->options()).y);
 }
 
-void LayerCursor::move_vectors(const InnerGradients& gradients) {
-  const auto move = [&](at::Tensor& sum, at::Tensor& moved, const at::Tensor& gradient, size_t weight) {
+void LayerCursor::update_vectors(const InnerGradients& gradients) {
+  const auto update = [&](at::Tensor& sum, at::Tensor& current, const at::Tensor& gradient, size_t weight) {
     if (!gradient.defined()) return;
     sum.add_(gradient);
-    moved.sub_(gradient[0], step_sizes_[weight]);
+    current.sub_(gradient[0], step_sizes_[weight]);
   };
-  move(state_.open.a, moved_.a, gradients.dz1, 1);
-  move(state_.open.b, moved_.b, gradients.dz2, 3);
-  move(state_.open.gain, moved_.gain, gradients.dg, 4);
-  move(state_.open.shift, moved_.shift, gradients.ds, 5);
+  update(sums_.open.a, current_.a, gradients.dz1, 1);
+  update(sums_.open.b, current_.b, gradients.dz2, 3);
+  update(sums_.open.gain, current_.gain, gradients.dg, 4);
+  update(sums_.open.shift, current_.shift, gradients.ds, 5);
 }
 
-void LayerCursor::learn(const Head& head, int64_t target) {
-  const auto& options = layer_.options();
-  auto dy =
-      head.loss_and_gradient(slow_.y, at::full({1}, target, at::dtype(at::kLong).device(slow_.y.device()))).gradient;
-  if (options.grad_scale != 1) dy = dy * options.grad_scale;
-  const auto gradients = inner_gradients(slow_, dy, point_, options);
-  move_vectors(gradients);
+void LayerCursor::learn(const at::Tensor& hidden, int64_t target) {
+  const auto& options = layer_->options();
+  const auto forward = layer_forward(hidden, gradient_weights_, options);
+  const auto targets = at::full({1}, target, hidden.options().dtype(at::kLong));
+  const auto dy = head_->loss_and_gradient(forward.y, targets).gradient;
+  auto gradients = inner_gradients(forward, dy, gradient_weights_, options);
+  const auto factor = options.grad_scale == 1 ? at::Tensor() : at::full({1, 1}, options.grad_scale, dy.options());
+  apply_rule(gradients, *layer_->rule(), factor);
+  update_vectors(gradients);
   waiting_U_.push(gradients.h, gradients.dz1);
   waiting_W_.push(gradients.v, gradients.dz2);
-  ++state_.tokens_read[0];
-  ++state_.open_tokens[0];
-  const bool ends_segment = state_.is_segment_full();
-  if (!ends_segment && waiting_U_.count < most_waiting) return;
+  ++clock_.tokens_read[0];
+  ++clock_.open_tokens[0];
+  if (!clock_.is_segment_full() && waiting_U_.count < most_waiting) return;
   flush();
-  if (ends_segment) close_segment(state_, {layer_.decays(), options.max_drift}, layer_.parameters().slow, steps_);
+  close_full_segment();
   set_weights();
 }
 
+void LayerCursor::close_full_segment() {
+  if (!clock_.is_segment_full()) return;
+  const SegmentEnd end{layer_->decays(), layer_->options().max_drift, layer_->rule()};
+  close_segment(sums_, end, layer_->weights().slow, steps_);
+  clock_.open_tokens[0] = 0;
+}
+
 void LayerCursor::flush() {
-  waiting_U_.add_to(state_.open.U);
-  waiting_W_.add_to(state_.open.W);
+  waiting_U_.add_to(sums_.open.U);
+  waiting_W_.add_to(sums_.open.W);
 }
 
 FastState LayerCursor::state() {
   flush();
   set_weights();
-  return state_.clone();
+  sums_.store(clock_);
+  return clock_.clone();
 }
 
 }  // namespace fwl

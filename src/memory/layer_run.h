@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "memory/layer.h"
+#include "memory/layer_sums.h"
 #include "memory/passes.h"
 
 namespace fwl {
@@ -12,7 +13,7 @@ namespace fwl {
 // Shared, because the graph of a training step may outlive the call: recomputed chunks come back to it.
 class LayerRun : public std::enable_shared_from_this<LayerRun> {
  public:
-  LayerRun(const FastWeightLayer& layer, std::shared_ptr<const Head> head, const LayerCall& call);
+  LayerRun(const FastWeightLayer& layer, std::shared_ptr<const Head> head, const MemoryCall& call);
 
   // Adapts the outputs of B,T tokens and moves the state past them.
   // factor: B,T,1, what multiplies each token's inner gradient, or undefined
@@ -26,30 +27,37 @@ class LayerRun : public std::enable_shared_from_this<LayerRun> {
   at::Tensor loss(const at::Tensor& y, const at::Tensor& targets, const at::Tensor& expected_upstream) const;
 
  private:
+  // Some tokens of one segment.
   struct Stretch {
     int64_t start, count;
     bool ends_segment;
   };
+  struct Gradients {
+    LayerForward forward;  // at the weights where they were taken
+    InnerGradients inner;
+  };
   std::vector<Stretch> cut_at_segments(int64_t tokens, const FastState& state) const;
 
   Adapted adapt_from_slow(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
-                          FastState& state) const;
+                          const std::vector<Stretch>& stretches, LayerSums& sums) const;
   Adapted adapt_from_boundary(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
-                              FastState& state) const;
+                              const std::vector<Stretch>& stretches, LayerSums& sums) const;
   at::Tensor adapt_chunk(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
-                         const Stretch& stretch, FastState& state) const;
+                         const Stretch& stretch, LayerSums& sums) const;
   at::Tensor adapt_chunks_recomputed(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& factor,
-                                     const std::vector<Stretch>& stretches, FastState& state) const;
-  bool keeps_every_state(size_t stretches, const FastState& state) const;
-  InnerGradients gradients_at(const SlowPass& slow, const at::Tensor& targets, const at::Tensor& factor,
-                              const WeightSet& point, at::Tensor* loss) const;
-  void advance(FastState& state, const Stretch& stretch, const WeightSet& sums) const;
+                                     const std::vector<Stretch>& stretches, LayerSums& sums) const;
+  bool keeps_every_state(size_t stretches, const LayerSums& sums) const;
+  Gradients gradients_at(const WeightSet& weights, const at::Tensor& hidden, const at::Tensor& targets,
+                         const at::Tensor& factor, at::Tensor* loss) const;
+  // The weights that closed segments have led to: what the open segment's updates are added to.
+  WeightSet segment_weights(const LayerSums& sums) const;
+  void advance(LayerSums& sums, const Stretch& stretch, const WeightSet& open) const;
 
   WeightSet slow_, steps_;
   LayerOptions options_;
   SegmentEnd segment_end_;
   std::shared_ptr<const Head> head_;
-  LayerCall call_;
+  MemoryCall call_;
 };
 
 }  // namespace fwl

@@ -1,11 +1,11 @@
-// A language model: base + optional fast weight layer + head + tokenizer, with one session state.
+// A language model: base, memory, head and tokenizer, with one session state. The one way to read a text.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/base_model.h"
-#include "memory/layer.h"
+#include "memory/fast_memory.h"
 #include "model/session.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/tensor_reader.h"
@@ -18,17 +18,10 @@ Adaptation adaptation_from_name(const std::string& name);
 
 struct ReadOptions {
   Adaptation adaptation = Adaptation::write;
-  int64_t chunk_tokens = 0;      // 0: the adapter's own
+  int64_t chunk_tokens = 0;      // 0: the memory's own
   bool wants_slow_loss = false;  // beside the adapted one
+  bool is_training = false;      // dropout acts
 };
-
-// What sits on a base model and adapts its output. Without a layer the base's hidden states go to the head as they are.
-struct Adapter {
-  std::shared_ptr<const FastWeightLayer> layer;
-  at::Tensor bias_log_step;  // one number: the head's bias is the only fast weight, and the layer stays slow
-  int64_t chunk_tokens = 128;
-};
-NamedTensors adapter_parameters(const Adapter& adapter);  // "fast.U", …, "bias_only.log_step"
 
 struct Losses {
   at::Tensor adapted;  // B,n: of each token, given all before it
@@ -37,7 +30,9 @@ struct Losses {
 
 class LanguageModel {
  public:
-  LanguageModel(std::shared_ptr<BaseModel> base, Adapter adapter, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+  // Without a memory the base's hidden states go to the head as they are.
+  LanguageModel(std::shared_ptr<BaseModel> base, std::shared_ptr<const FastMemory> memory,
+                std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
   Session new_session(int64_t sequences = 1) const;
   Session new_session(int64_t sequences, const ContextOptions& context) const;
@@ -45,6 +40,13 @@ class LanguageModel {
   // Reads tokens (B,T) and gives the loss of each: n = T, or T - 1 at the start of a text, whose first token nothing
   // predicts. One token at a time, in segments or whole: the same losses, the same session.
   Losses read(const at::Tensor& tokens, Session& session, const ReadOptions& options = {}) const;
+
+  // Reads inputs (B,T) whose targets (B,T) are known, and gives the targets' losses (B,n) from position `first_scored`
+  // on: n = T - first_scored. Earlier ones are context, which neither scores nor updates. Without gradients a long text
+  // goes through in windows, so that memory does not grow with it. token_weights: B,n or undefined; 0: the token
+  // neither updates nor scores
+  Losses read_targets(const at::Tensor& inputs, const at::Tensor& targets, Session& session, const ReadOptions& options,
+                      int64_t first_scored = 0, const at::Tensor& token_weights = {}) const;
 
   // The losses of known targets (B,T) under hidden states (B,T,D) that the base gave; moves the fast weights only.
   // token_weights: B,T or undefined; 0: the token neither updates nor scores
@@ -56,8 +58,7 @@ class LanguageModel {
 
   const BaseModel& base() const { return *base_; }
   const std::shared_ptr<BaseModel>& shared_base() const { return base_; }
-  const FastWeightLayer* layer() const { return adapter_.layer.get(); }
-  const Adapter& adapter() const { return adapter_; }
+  const std::shared_ptr<const FastMemory>& memory() const { return memory_; }  // null: none
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
@@ -67,24 +68,11 @@ class LanguageModel {
   void append_session(TensorMap& tensors, const Session& session) const;
   Session take_session(TensorReader& reader) const;
 
-  NamedTensors parameters() const;  // of base and adapter
+  NamedTensors parameters() const;  // of base and memory
 
  private:
-  bool is_bias_only() const { return adapter_.bias_log_step.defined(); }
-  at::Tensor outputs(const at::Tensor& hidden, const Session& session, Adaptation adaptation) const;
-  std::shared_ptr<const Head> head_for(const Session& session, int64_t sequence) const;
-  Losses score_by_layer(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
-                        const ReadOptions& options, const at::Tensor& token_weights) const;
-  Losses score_by_bias(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
-                       const at::Tensor& token_weights) const;
-  // The fast bias decays as the layer's b does: at the ends of the layer's segments; 0: never.
-  int64_t bias_segment_tokens() const;
-  std::vector<at::Tensor> decayed_bias(const Session& session) const;
-  Losses score_unchanged(const at::Tensor& hidden, const at::Tensor& targets, const Session& session,
-                         const ReadOptions& options, const at::Tensor& token_weights) const;
-
   std::shared_ptr<BaseModel> base_;
-  Adapter adapter_;
+  std::shared_ptr<const FastMemory> memory_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

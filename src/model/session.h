@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/base_model.h"
-#include "memory/state.h"
+#include "memory/fast_state.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
@@ -19,9 +19,7 @@ struct WritingPlace {
 
 struct Session {
   BaseState base;
-  FastState fast;                // undefined without a fast weight layer
-  std::vector<at::Tensor> bias;  // of bias-only fast weights: per cluster of the head, B,words; empty at first
-  int64_t bias_tokens = 0;       // how many tokens are in `bias`
+  FastState fast;          // undefined without a memory, and until it has read something
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
   WritingPlace place;
 
@@ -31,6 +29,9 @@ struct Session {
   void detach();  // cuts the fast weights off from the graph that made them
   size_t bytes() const;
 };
+
+// In a session file the names of the fast-weight state begin with this.
+inline constexpr const char* fast_state_prefix = "state.";
 
 // A file that says it is a session, its checksum right; of any model.
 TensorReader open_session_file(const std::string& path);

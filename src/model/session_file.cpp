@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include "engine/torch.h"
-#include "memory/bias_only.h"
-#include "memory/state_file.h"
 #include "model/language_model.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
@@ -15,10 +13,6 @@ constexpr const char* session_format = "fwl-session-2";
 
 std::string cache_name(size_t index) {
   return fmt::format("base.cache.{}", index);
-}
-
-std::string bias_name(size_t index) {
-  return fmt::format("bias.{}", index);
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -110,9 +104,7 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
     tensors["base.recent_tokens"] = numbers_tensor({base.recent.size(1)});
   }
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
-  if (session.fast.is_defined()) append_state(tensors, "state.", session.fast);
-  for (size_t index = 0; index < session.bias.size(); ++index) tensors[bias_name(index)] = session.bias[index];
-  if (!session.bias.empty()) tensors["bias.tokens"] = numbers_tensor({session.bias_tokens});
+  if (session.fast.is_defined()) append_state(tensors, fast_state_prefix, session.fast);
   append_place(tensors, session.place);
 }
 
@@ -122,16 +114,11 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
     session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, type);
-  if (layer() && reader.has("state.sequences")) {
-    session.fast = take_state(reader, "state.", layer()->parameters().slow);
+  if (memory_ && reader.has(std::string(fast_state_prefix) + "sequences")) {
+    session.fast = take_state(reader, fast_state_prefix, memory_->state_layout(*base_->head()));
     if (session.fast.sequences() != session.sequences())
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
-  }
-  if (is_bias_only() && reader.has(bias_name(0))) {
-    for (const auto words : bias_only_words(*base_->head()))
-      session.bias.push_back(reader.take_finite(bias_name(session.bias.size()), {session.sequences(), words}, type));
-    session.bias_tokens = reader.take_number("bias.tokens");
   }
   session.place = take_place(reader, base_->vocabulary_size());
   return session;

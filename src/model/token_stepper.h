@@ -1,9 +1,8 @@
 // A session of one text that goes on token by token: what next_logits and read of the language model give, faster.
 #pragma once
 
-#include <optional>
+#include <memory>
 
-#include "memory/layer_cursor.h"
 #include "model/language_model.h"
 
 namespace fwl {
@@ -21,8 +20,7 @@ class TokenStepper {
   const LanguageModel& model_;
   Session& session_;
   Adaptation adaptation_;
-  std::optional<LayerCursor> cursor_;  // where a layer learns
-  bool moves_bias_ = false;            // where the head's bias does
+  std::unique_ptr<MemoryCursor> cursor_;  // where a memory learns
 };
 
 }  // namespace fwl

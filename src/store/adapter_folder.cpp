@@ -65,10 +65,10 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   fields.add("base.name", description.base_name, "file or folder of the base model");
   fields.add("base.hash", description.base_hash, "SHA-256 of its weights");
   fields.add("base.architecture", description.base_architecture, "its kind");
-  fields.add("base.hidden_size", description.base_hidden_size, "numbers in a hidden state of it").range(1, 1 << 20);
+  fields.add("base.hidden_size", description.base_hidden_size, "size of its hidden states").range(1, 1 << 20);
   fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
-  fields.add("objective", description.objective, "what the layer was trained on");
-  add_fields(fields, description.layer);
+  fields.add("objective", description.objective, "what the memory was trained on");
+  add_fields(fields, description.memory);
 }
 
 std::string model_hash(const std::string& path, const ProgressReport& progress) {
@@ -82,7 +82,7 @@ std::string model_hash(const std::string& path, const ProgressReport& progress) 
   return "sha256:" + to_hex(all.finish());
 }
 
-void save_adapter(const Adapter& adapter, const AdapterDescription& description, const std::string& folder) {
+void save_adapter(const FastMemory& memory, const AdapterDescription& description, const std::string& folder) {
   fs::create_directories(folder);
   auto copy = description;
   Fields fields;
@@ -91,7 +91,7 @@ void save_adapter(const Adapter& adapter, const AdapterDescription& description,
   json["format"] = adapter_format;
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
-  for (const auto& [name, tensor] : adapter_parameters(adapter)) tensors[name] = tensor.detach();
+  for (const auto& [name, tensor] : memory.parameters()) tensors[name] = tensor.detach();
   save_tensors(tensors, inside(folder, "adapter.safetensors"), {{"format", "pt"}, {"base", description.base_hash}});
   write_file_atomically(inside(folder, "adapter.json"), json.dump(2) + "\n");
 }
@@ -104,11 +104,8 @@ OpenedAdapter open_adapter(const std::string& folder, const std::string& base_pa
   if (hash != opened.description.base_hash)
     fail(folder, fmt::format("the base {} ({})", opened.description.base_name, opened.description.base_hash),
          fmt::format("{} ({})", base_path, hash), "an adapter works only on the model that it was trained with");
-  const auto& layer = opened.description.layer;
   AdapterWeights weights(inside(folder, "adapter.safetensors"));
-  opened.adapter.chunk_tokens = layer.chunk_tokens;
-  opened.adapter.layer =
-      std::make_shared<FastWeightLayer>(layer_parameters(layer, base.hidden_size(), weights), layer.options());
+  opened.memory = opened.description.memory.make({base.hidden_size(), *base.head(), weights});
   weights.expect_nothing_else();
   return opened;
 }

@@ -15,9 +15,7 @@ OpenedModel open_trained(const std::string& path, const ProgressReport& progress
   opened.identity = model_hash(path, progress);
   const auto description = read_description(*folder);
   opened.objective = description.objective;
-  const auto& layer = description.layer;
-  if (layer.gradient_at == "slow" && layer.decay == 0 && layer.max_drift == 0)
-    opened.safe_tokens = description.trained_tokens;
+  if (!description.memory.bears_long_texts()) opened.safe_tokens = description.trained_tokens;
   return opened;
 }
 
@@ -37,17 +35,17 @@ OpenedModel open_model(const std::string& path, const std::string& adapter_folde
   OpenedModel opened;
   auto base = open_base(path, format);
   std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(path);
-  Adapter adapter;
+  std::shared_ptr<const FastMemory> memory;
   if (adapter_folder.empty()) {
     opened.identity = model_hash(path, progress);
   } else {
     auto found = open_adapter(adapter_folder, path, *base, progress);
-    adapter = std::move(found.adapter);
+    memory = std::move(found.memory);
     opened.identity = found.description.base_hash + "+" + model_hash(adapter_folder + "/adapter.safetensors", progress);
     opened.window_tokens = found.description.window_tokens;
     opened.objective = found.description.objective;
   }
-  opened.model = std::make_shared<LanguageModel>(std::move(base), std::move(adapter), std::move(tokenizer));
+  opened.model = std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));
   return opened;
 }
 

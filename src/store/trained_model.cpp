@@ -1,15 +1,14 @@
 #include "store/trained_model.h"
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "files/atomic_file.h"
 #include "files/memory_map.h"
+#include "weights/published_weights.h"
 #include "support/error.h"
 #include "support/fields.h"
 #include "tokenizer/json_field.h"
-#include "weights/published_weights.h"
 
 namespace fwl {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* model_type = "fwl";
-constexpr double first_bias_step = 1e-3;
 
 // The vocabulary goes with the model, so that the folder is all that is needed.
 void copy_tokenizer(const std::string& source, const std::string& folder, const ModelDescription& description) {
@@ -44,9 +42,9 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const HuggingFaceFolder& folder, c
 void add_fields(Fields& fields, ModelDescription& description) {
   add_fields(fields, description.base);
   fields.add("model.vocabulary_size", description.base.vocabulary_size, "tokens of the vocabulary").range(1, 1 << 30);
-  add_fields(fields, description.layer);
+  add_fields(fields, description.memory);
   fields.add("objective", description.objective, "what the model was trained on")
-      .choices({"static", "fwl", "fwl-first-order", "bias-only"});
+      .choices({"static", "fwl", "fwl-first-order"});
   fields.add("trained_tokens", description.trained_tokens, "length of the texts it was trained on; 0: carried on")
       .range(0, 1e15);
   fields.add("tokenizer.file", description.tokenizer, "bytes, or the vocabulary's file in this folder");
@@ -56,17 +54,9 @@ void add_fields(Fields& fields, ModelDescription& description) {
 std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, WeightSource& source,
                                           std::shared_ptr<const Tokenizer> tokenizer) {
   auto base = description.base.make(source);
-  Adapter adapter;
-  adapter.chunk_tokens = description.layer.chunk_tokens;
-  if (description.layer.is_present) {
-    auto options = description.layer.options();
-    options.is_first_order = description.objective == "fwl-first-order";
-    adapter.layer =
-        std::make_shared<FastWeightLayer>(layer_parameters(description.layer, base->hidden_size(), source), options);
-  }
-  if (description.objective == "bias-only")
-    adapter.bias_log_step = source.tensor("bias_only.log_step", {}, Initial::constant(std::log(first_bias_step)));
-  return std::make_shared<LanguageModel>(std::move(base), std::move(adapter), std::move(tokenizer));
+  auto memory = description.memory.make(
+      {base->hidden_size(), *base->head(), source, description.objective == "fwl-first-order", {}});
+  return std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));
 }
 
 void save_trained_model(const LanguageModel& model, const ModelDescription& description,

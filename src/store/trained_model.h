@@ -6,15 +6,15 @@
 
 #include "architecture/base_config.h"
 #include "files/huggingface_folder.h"
-#include "memory/layer_config.h"
+#include "memory/memory_config.h"
 #include "model/language_model.h"
 
 namespace fwl {
 
 struct ModelDescription {
   BaseConfig base;
-  LayerConfig layer;
-  std::string objective = "fwl";  // what it was trained on: static, fwl, fwl-first-order, bias-only
+  MemoryChoice memory;
+  std::string objective = "fwl";  // what it was trained on: static, fwl, fwl-first-order
   int64_t trained_tokens = 0;     // the longest text that the fast weights were trained on; 0: carried on and on
   std::string tokenizer;          // "bytes", the name of the file beside config.json, or empty: not known
   std::string tokenizer_hash;

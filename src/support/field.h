@@ -25,7 +25,8 @@ struct Field {
   std::string short_flag;                // "p" for -p
   const std::string* chooser = nullptr;  // where set, the field counts only while this text is `choice`
   std::string choice;
-  std::string set_by;  // the source that set it; empty: still the default
+  bool may_be_unused = false;  // setting it while it does not count is no mistake
+  std::string set_by;          // the source that set it; empty: still the default
 
   Field& range(double lowest, double highest);
   Field& at_least(double lowest);

@@ -23,10 +23,11 @@ nlohmann::json to_json(const toml::node& node) {
 
 }  // namespace
 
-void Fields::add_choice(const Field& chooser, const std::string& choice, const Fields& own) {
+void Fields::add_choice(const Field& chooser, const std::string& choice, const Fields& own, bool may_be_unused) {
   for (auto field : own.fields_) {
     field.chooser = std::get<std::string*>(chooser.target);
     field.choice = choice;
+    field.may_be_unused = may_be_unused;
     fields_.push_back(std::move(field));
   }
 }
@@ -138,7 +139,7 @@ void Fields::check(std::string_view where) const {
 // A value for a field that does not count would be lost in silence.
 void Fields::check_is_default(const Field& field) const {
   const auto counts = [&](const Field& other) { return other.name == field.name && other.counts(); };
-  if (field.set_by.empty() || std::ranges::any_of(fields_, counts)) return;
+  if (field.set_by.empty() || field.may_be_unused || std::ranges::any_of(fields_, counts)) return;
   fail(field.set_by, fmt::format("a key that {} {} has", chooser_of(field)->name, *field.chooser),
        fmt::format("'{}'", field.name), fmt::format("only {} has it", fmt::join(choices_with(field.name), ", ")));
 }

@@ -25,7 +25,8 @@ class Fields {
 
   // Adds fields that count only while `chooser`, a text of this list, is `choice`. Several choices may have a field of
   // the same name: setting it sets all of them.
-  void add_choice(const Field& chooser, const std::string& choice, const Fields& own);
+  // `may_be_unused`: a config may hold settings for several choices.
+  void add_choice(const Field& chooser, const std::string& choice, const Fields& own, bool may_be_unused = false);
 
   // One field per name, for flags and help; where only some choices have it, the help says which.
   std::vector<Field> shown() const;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "engine/torch.h"
 #include "model/cost.h"
@@ -13,7 +12,6 @@
 #include "store/published_model.h"
 #include "support/error.h"
 #include "support/fields.h"
-#include "train/step_sizes.h"
 
 namespace fwl {
 namespace {
@@ -24,17 +22,10 @@ nlohmann::json text_facts(const TokenFile& file) {
   return {{"path", file.path()}, {"tokens", file.size()}, {"hash", to_hex(file.ids_hash())}};
 }
 
-// What the layer adds to its input while its fast weights are off; zero at the start where it is residual.
-const std::set<std::string> output_weights = {"fast.W", "fast.b", "fast.gain", "fast.shift"};
-
 }  // namespace
 
 AttachConfig::AttachConfig() {
-  layer.is_residual = true;
-  layer.has_layer_norm = false;
-  layer.gradient_at = "boundary";
-  layer.decay = 0.98;
-  layer.max_drift = 1;
+  memory.suit_pretrained();
   optimizer.lr = 1e-4;
   optimizer.warmup_steps = 20;
 }
@@ -47,7 +38,7 @@ void add_fields(Fields& fields, AttachConfig& config) {
   fields.add("window_tokens", config.window_tokens, "the base starts anew after so many tokens").range(2, 1 << 24);
   fields.add("segment_tokens", config.segment_tokens, "tokens of a lane in a step").range(1, 1 << 24);
   fields.add("rows", config.rows, "lanes: places of the text that are read at the same time").range(1, 4096);
-  add_fields(fields, config.layer);
+  add_fields(fields, config.memory);
   add_fields(fields, config.objective);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);
@@ -56,34 +47,32 @@ void add_fields(Fields& fields, AttachConfig& config) {
 AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
                        const AttachText& valid, const ProgressReport& progress)
     : config_(config), base_(std::move(base)) {
-  if (config_.objective.name == "bias-only") fail("objective.name", "static, fwl or fwl-first-order", "bias-only");
+  if (!config_.memory.is_present()) fail("memory.kind", "something to attach", "none");
   if (config_.trains_base && !std::filesystem::is_directory(config_.base))
     fail("trains_base", "a Hugging Face folder as the base", config_.base, "packed files cannot be written back");
   if (config_.trains_base && config_.segment_tokens > config_.window_tokens)
     fail("segment_tokens", fmt::format("at most window_tokens, {}", config_.window_tokens),
          std::to_string(config_.segment_tokens), "a trained base reads a segment at a time");
-  if (!config_.trains_slow && (config_.trains_base || !config_.layer.is_residual || config_.objective.name == "static"))
-    fail("trains_slow = false", "a frozen base, a residual layer and objective fwl", "others",
-         "nothing would be left to train, or the layer would not start from zero");
+  if (!config_.trains_slow &&
+      (config_.trains_base || !config_.memory.starts_as_identity() || config_.objective.name == "static"))
+    fail("trains_slow = false", "a frozen base, a memory that adds nothing at first (layer.residual) and objective fwl",
+         "others", "nothing would be left to train, or the layer would not start from zero");
   description_ = {std::filesystem::path(config_.base).filename().string(),
                   model_hash(config_.base, progress),
                   base_->architecture(),
                   base_->hidden_size(),
                   config_.trains_base ? config_.segment_tokens : config_.window_tokens,
                   config_.objective.name,
-                  config_.layer};
+                  config_.memory};
   train_ = open_text(train, progress);
   if (valid.tokens) valid_ = open_text(valid, progress);
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed),
                      at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
-  auto parameters = layer_parameters(config_.layer, base_->hidden_size(), fresh);
   const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
-  parameters.log_steps =
-      log_steps_from_data(batch_at(train_, 1, 0).hidden.slice(1, 0, sample), parameters, config_.layer.step_scale);
-  auto options = config_.layer.options();
-  options.is_first_order = config_.objective.name == "fwl-first-order";
-  Adapter adapter{std::make_shared<FastWeightLayer>(parameters, options), {}, config_.layer.chunk_tokens};
-  model_ = std::make_unique<LanguageModel>(base_, std::move(adapter));
+  auto memory =
+      config_.memory.make({base_->hidden_size(), *base_->head(), fresh, config_.objective.name == "fwl-first-order",
+                           batch_at(train_, 1, 0).hidden.slice(1, 0, sample)});
+  model_ = std::make_unique<LanguageModel>(base_, std::move(memory));
 }
 
 AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressReport& progress) const {
@@ -100,16 +89,22 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
 }
 
 NamedTensors AttachTask::parameters() const {
-  auto all = config_.trains_base ? model_->parameters() : adapter_parameters(model_->adapter());
-  if (!config_.trains_slow) std::erase_if(all, [](const auto& entry) { return output_weights.contains(entry.first); });
+  auto all = config_.trains_base ? model_->parameters() : model_->memory()->parameters();
+  if (config_.trains_slow) return all;
+  for (const auto& name : model_->memory()->slow_output_names())
+    std::erase_if(all, [&](const auto& entry) { return entry.first == name; });
   return all;
+}
+
+std::vector<std::string> AttachTask::step_parameter_names() const {
+  return model_->memory()->step_parameter_names();
 }
 
 TaskFacts AttachTask::facts() const {
   const auto parts = costs(*model_, {config_.segment_tokens, config_.objective.adapts()});
   double flops = 0;
   for (const auto& part : parts)
-    if (config_.trains_base || part.part == "layer" || part.part == "head") flops += part.training_flops;
+    if (config_.trains_base || part.part == "memory" || part.part == "head") flops += part.training_flops;
   return {config_.rows * config_.segment_tokens * config_.optimizer.accumulation, flops};
 }
 
@@ -215,11 +210,11 @@ void AttachTask::save_model(const std::string& folder) const {
     description.base_name = std::filesystem::path(folder).filename().string();
     description.base_hash = model_hash(folder);
   }
-  save_adapter(model_->adapter(), description, config_.trains_base ? folder + "/adapter" : folder);
+  save_adapter(*model_->memory(), description, config_.trains_base ? folder + "/adapter" : folder);
 }
 
 std::vector<std::pair<std::string, double>> AttachTask::step_sizes() const {
-  return step_sizes_of(model_->adapter());
+  return model_->memory()->step_sizes();
 }
 
 }  // namespace fwl

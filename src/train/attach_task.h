@@ -18,7 +18,7 @@ struct AttachConfig {
   int64_t window_tokens = 2048;   // the base starts anew with every window
   int64_t segment_tokens = 2048;  // T of a step
   int64_t rows = 1;               // B lanes
-  LayerConfig layer;
+  MemoryChoice memory;
   ObjectiveConfig objective;
   OptimizerConfig optimizer;
   RunConfig run;
@@ -41,6 +41,7 @@ class AttachTask : public TrainingTask {
              const AttachText& valid, const ProgressReport& progress);
 
   NamedTensors parameters() const override;
+  std::vector<std::string> step_parameter_names() const override;
   TaskFacts facts() const override;
   nlohmann::json data_facts() const override;
   int64_t draw(int64_t count) override;

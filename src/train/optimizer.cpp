@@ -1,15 +1,13 @@
 #include "train/optimizer.h"
 
+#include <algorithm>
+
 #include <cmath>
 
 #include "engine/torch.h"
 
 namespace fwl {
 namespace {
-
-bool is_step_or_decay(const std::string& name) {
-  return name == "fast.log_steps" || name == "fast.decay_logits" || name == "bias_only.log_step";
-}
 
 // Takes a tensor of the file into one that others share.
 void take_into(TensorReader& reader, const std::string& name, const at::Tensor& target) {
@@ -19,14 +17,15 @@ void take_into(TensorReader& reader, const std::string& name, const at::Tensor& 
 
 }  // namespace
 
-Optimizer::Optimizer(NamedTensors parameters, const OptimizerConfig& config)
+Optimizer::Optimizer(NamedTensors parameters, const std::vector<std::string>& step_names, const OptimizerConfig& config)
     : config_(config), parameters_(std::move(parameters)) {
   groups_ = {{{}, {}, {}, 1, config.weight_decay}, {{}, {}, {}, 1, 0}, {{}, {}, {}, config.step_lr_factor, 0}};
   for (auto& [name, tensor] : parameters_) {
     tensor.requires_grad_();
     first_moments_.push_back(at::zeros_like(tensor));
     second_moments_.push_back(at::zeros_like(tensor));
-    auto& group = groups_[is_step_or_decay(name) ? 2 : tensor.dim() > 1 ? 0 : 1];
+    const bool is_step = std::ranges::find(step_names, name) != step_names.end();
+    auto& group = groups_[is_step ? 2 : tensor.dim() > 1 ? 0 : 1];
     group.parameters.push_back(tensor);
     group.first_moments.push_back(first_moments_.back());
     group.second_moments.push_back(second_moments_.back());

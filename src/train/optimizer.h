@@ -11,8 +11,8 @@ namespace fwl {
 
 class Optimizer {
  public:
-  // Makes every parameter one that wants gradients.
-  Optimizer(NamedTensors parameters, const OptimizerConfig& config);
+  // Makes every parameter one that wants gradients. `step_names`: those that learn step_lr_factor times as fast.
+  Optimizer(NamedTensors parameters, const std::vector<std::string>& step_names, const OptimizerConfig& config);
 
   void clear_gradients();
   double gradient_norm() const;  // over all parameters; not finite where a gradient is not

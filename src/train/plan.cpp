@@ -19,14 +19,14 @@ constexpr double likely_efficiency = 0.4;  // of the best matrix product; only d
 class StepProbe {
  public:
   StepProbe(const TrainConfig& config, LanguageModel& model, int64_t rows)
-      : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), config.optimizer) {}
+      : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), {}, config.optimizer) {}
 
   void run_batch(int64_t tokens) {
     const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
     auto session = model_.new_session(rows_);
-    const auto hidden = model_.base().read(text.narrow(1, 0, tokens), session.base, {.is_training = true});
     const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
-    const auto losses = model_.score(hidden, text.narrow(1, 1, tokens).contiguous(), session, {adaptation, 0, false});
+    const auto losses = model_.read_targets(text.narrow(1, 0, tokens), text.narrow(1, 1, tokens), session,
+                                            {adaptation, 0, false, true});
     losses.adapted.mean().backward();
   }
   void update() { optimizer_.step(0, optimizer_.gradient_norm()); }
@@ -45,7 +45,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   ModelDescription description;
   description.base = config.base;
   description.base.vocabulary_size = vocabulary_size;
-  description.layer = config.layer;
+  description.memory = config.memory;
   description.objective = config.objective.name;
   FreshWeights fresh(0);
   const auto model = make_model(description, fresh, nullptr);

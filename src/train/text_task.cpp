@@ -9,7 +9,6 @@
 #include "engine/torch.h"
 #include "model/cost.h"
 #include "support/error.h"
-#include "train/step_sizes.h"
 
 namespace fwl {
 namespace {
@@ -68,12 +67,12 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
          "tokenize both files with one tokenizer");
   description_.base = config_.base;
   description_.base.vocabulary_size = train_->vocabulary_size();
-  description_.layer = config_.layer;
+  description_.memory = config_.memory;
   description_.objective = config_.objective.name;
   if (!data.is_in_lanes()) description_.trained_tokens = data.segment_tokens;
   describe_tokenizer(data, *train_, description_);
-  if (config_.objective.name.starts_with("fwl") && !config_.layer.is_present)
-    fail("objective.name", "static or bias-only without a layer", config_.objective.name);
+  if (config_.objective.adapts() && !config_.memory.is_present())
+    fail("objective.name", "static without a memory", config_.objective.name, "memory.kind is none");
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(device));
   model_ = make_model(description_, fresh, nullptr);
   if (data.is_in_lanes())
@@ -81,6 +80,10 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
   else
     batches_.emplace(std::in_place_type<ShuffledBatches>, *train_,
                      ShuffledOptions{data.rows, data.segment_tokens, config_.run.seed, data.is_packed});
+}
+
+std::vector<std::string> TextTask::step_parameter_names() const {
+  return model_->memory() ? model_->memory()->step_parameter_names() : std::vector<std::string>{};
 }
 
 TaskFacts TextTask::facts() const {
@@ -126,11 +129,10 @@ int64_t TextTask::draw(int64_t count) {
   return targets;
 }
 
-Losses TextTask::read(const TokenBatch& batch, Session& session, bool wants_slow, const BaseCall& call) const {
+Losses TextTask::read(const TokenBatch& batch, Session& session, bool wants_slow, bool is_training) const {
   const auto [inputs, targets, weights] = to_tensors(batch, device_);
-  const auto hidden = model_->base().read(inputs, session.base, call);  // B,T,D
   const auto adaptation = config_.objective.adapts() ? Adaptation::write : Adaptation::off;
-  return model_->score(hidden, targets, session, {adaptation, 0, wants_slow}, weights);
+  return model_->read_targets(inputs, targets, session, {adaptation, 0, wants_slow, is_training}, 0, weights);
 }
 
 BatchLosses TextTask::losses(int64_t index, bool wants_slow) {
@@ -138,7 +140,7 @@ BatchLosses TextTask::losses(int64_t index, bool wants_slow) {
   const bool starts_anew = !config_.data.is_in_lanes() || !carried_ || starts_new_pass_[static_cast<size_t>(index)];
   auto session = starts_anew ? model_->new_session(batch.rows) : std::move(*carried_);
   const double share = config_.objective.slow_share;
-  const auto losses = read(batch, session, wants_slow || share > 0, {.is_training = true});
+  const auto losses = read(batch, session, wants_slow || share > 0, true);
   if (config_.data.is_in_lanes()) {
     session.detach();
     carried_ = std::move(session);
@@ -176,7 +178,7 @@ Validation TextTask::validate_windows(const ProgressReport& progress) {
       fill_row(*valid_, start, std::min(window, tokens - 1 - start), batch, row);
     }
     auto session = model_->new_session(batch.rows);
-    result.add(read(batch, session, true), batch.target_count());
+    result.add(read(batch, session, true, false), batch.target_count());
     if (progress) progress({result.adapted.count, tokens - 1, "tokens", {}});
   }
   return result;
@@ -188,7 +190,7 @@ Validation TextTask::validate_lanes(const ProgressReport& progress) {
   TokenBatch batch;
   auto session = model_->new_session(config_.data.rows);
   while (result.adapted.count < valid_size() && lanes.next(batch)) {
-    result.add(read(batch, session, true), batch.target_count());
+    result.add(read(batch, session, true, false), batch.target_count());
     if (progress) progress({result.adapted.count, valid_size(), "tokens", {}});
   }
   return result;
@@ -212,7 +214,7 @@ void TextTask::save_model(const std::string& folder) const {
 }
 
 std::vector<std::pair<std::string, double>> TextTask::step_sizes() const {
-  return step_sizes_of(model_->adapter());
+  return model_->memory() ? model_->memory()->step_sizes() : std::vector<std::pair<std::string, double>>{};
 }
 
 }  // namespace fwl

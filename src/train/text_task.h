@@ -19,6 +19,7 @@ class TextTask : public TrainingTask {
   TextTask(const TrainConfig& config, at::Device device);
 
   NamedTensors parameters() const override { return model_->parameters(); }
+  std::vector<std::string> step_parameter_names() const override;
   TaskFacts facts() const override;
   nlohmann::json data_facts() const override;
   int64_t draw(int64_t count) override;
@@ -38,7 +39,7 @@ class TextTask : public TrainingTask {
   using Batches = std::variant<ShuffledBatches, ReadingBatches>;
 
   bool next(TokenBatch& batch);
-  Losses read(const TokenBatch& batch, Session& session, bool wants_slow, const BaseCall& call = {}) const;
+  Losses read(const TokenBatch& batch, Session& session, bool wants_slow, bool is_training) const;
   Validation validate_windows(const ProgressReport& progress);
   Validation validate_lanes(const ProgressReport& progress);
   int64_t valid_size() const;

@@ -5,8 +5,8 @@
 namespace fwl {
 
 void add_fields(Fields& fields, ObjectiveConfig& config) {
-  fields.add("objective.name", config.name, "static: L, fast weights off; fwl: L', second order; bias-only: L' of it")
-      .choices({"static", "fwl", "fwl-first-order", "bias-only"});
+  fields.add("objective.name", config.name, "static: L, fast weights off; fwl: L', second order")
+      .choices({"static", "fwl", "fwl-first-order"});
   fields.add("objective.slow_share", config.slow_share, "share of L in the loss, the rest is L'").range(0, 1);
 }
 
@@ -42,7 +42,7 @@ void add_fields(Fields& fields, RunConfig& config) {
 
 void add_fields(Fields& fields, TrainConfig& config) {
   add_fields(fields, config.base);
-  add_fields(fields, config.layer);
+  add_fields(fields, config.memory);
   add_fields(fields, config.objective);
   auto& data = config.data;
   fields.add("data.train", data.train, "token file to train on (fwl tokenize)");

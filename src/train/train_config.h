@@ -5,14 +5,14 @@
 #include <string>
 
 #include "architecture/base_config.h"
-#include "memory/layer_config.h"
+#include "memory/memory_config.h"
 
 namespace fwl {
 
 class Fields;
 
 struct ObjectiveConfig {
-  std::string name = "fwl";  // static, fwl, fwl-first-order, bias-only
+  std::string name = "fwl";  // static, fwl, fwl-first-order
   double slow_share = 0;     // lambda of lambda * L + (1 - lambda) * L'
 
   bool adapts() const { return name != "static"; }
@@ -54,7 +54,7 @@ struct RunConfig {
 
 struct TrainConfig {
   BaseConfig base;
-  LayerConfig layer;
+  MemoryChoice memory;
   ObjectiveConfig objective;
   DataConfig data;
   OptimizerConfig optimizer;

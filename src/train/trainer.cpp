@@ -49,7 +49,7 @@ Trainer::Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& obse
     : task_(task),
       options_(std::move(options)),
       observer_(observer),
-      optimizer_(task.parameters(), options_.optimizer),
+      optimizer_(task.parameters(), task.step_parameter_names(), options_.optimizer),
       guard_(options_.run),
       checkpoints_(inside("checkpoints"), options_.run.keep_checkpoints),
       record_(inside("record.jsonl")),

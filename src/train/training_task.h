@@ -50,7 +50,8 @@ class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
 
-  virtual NamedTensors parameters() const = 0;  // those that are trained
+  virtual NamedTensors parameters() const = 0;                        // those that are trained
+  virtual std::vector<std::string> step_parameter_names() const = 0;  // of step sizes and decays among them
   virtual TaskFacts facts() const = 0;
   virtual nlohmann::json data_facts() const = 0;  // hashes and counts, for the run record
 

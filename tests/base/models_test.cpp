@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture/base_config.h"
-#include "attention/attention.h"
-#include "attention/relative_attention.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
 #include "support/error.h"
@@ -71,34 +69,6 @@ TEST(FreshWeights, AreTheSameForTheSameSeed) {
   EXPECT_TRUE(at::equal(tensor, same.tensor("a", {50, 50}, Initial::normal(2))));
   EXPECT_FALSE(at::equal(tensor, other.tensor("a", {50, 50}, Initial::normal(2))));
   EXPECT_NEAR(tensor.std().item<double>(), 2, 0.1);
-}
-
-TEST(CausalAttention, KernelEqualsTheDifferentiableForm) {
-  at::manual_seed(1);
-  for (const auto visible : {VisibleKeys::all(), VisibleKeys::sliding(7), VisibleKeys::blocks(6)})
-    for (const int64_t tokens : {1, 5, 64, 131}) {
-      const auto queries = at::randn({2, 4, tokens, 8}), keys = at::randn({2, 2, tokens + 9, 8}),
-                 values = at::randn({2, 2, tokens + 9, 8});
-      const auto kernel = causal_attention(queries, keys, values, 3, visible);
-      const auto exact =
-          causal_attention(queries.to(at::kDouble), keys.to(at::kDouble), values.to(at::kDouble), 3, visible);
-      EXPECT_LT(largest_difference(kernel.to(at::kDouble), exact), 1e-5) << tokens;
-    }
-}
-
-TEST(RelativeAttention, KernelEqualsTheDifferentiableForm) {
-  at::manual_seed(2);
-  for (const int64_t seen : {0, 1, 6, 100})
-    for (const int64_t tokens : {1, 5, 64, 131}) {
-      const auto queries = at::randn({2, 3, tokens, 8}), keys = at::randn({2, 3, tokens + 9, 8}),
-                 values = at::randn({2, 3, tokens + 9, 8}), distances = at::randn({3, tokens + 9, 8});
-      const RelativeBiases biases{at::randn({3, 8}), at::randn({3, 8})};
-      const auto wide = [](const at::Tensor& tensor) { return tensor.to(at::kDouble); };
-      const auto kernel = relative_attention(queries, keys, values, distances, biases, seen);
-      const auto exact = relative_attention(wide(queries), wide(keys), wide(values), wide(distances),
-                                            {wide(biases.content), wide(biases.position)}, seen);
-      EXPECT_LT(largest_difference(wide(kernel), exact), 1e-5) << seen << " " << tokens;
-    }
 }
 
 TEST(BaseState, IsCopiedOnlyOnPurpose) {

@@ -7,6 +7,7 @@
 #include "engine/softmax_columns.h"
 #include "head/adaptive_softmax_head.h"
 #include "head/softmax_head.h"
+#include "memory/layer_sums.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -31,20 +32,32 @@ struct Example {
   }
 };
 
+struct Output {
+  at::Tensor fast_loss;
+  FastState state;
+  WeightSet total() const { return LayerSums::of(state).total(); }
+};
+
+Output read(const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets, const Example& example,
+            const MemoryCall& call, FastState state = {}) {
+  const auto losses = layer.read(hidden, targets, example.head, call, state);
+  return {losses.fast, state};
+}
+
 TEST(FastWeightLayer, ChunkedFormEqualsTheDefinitionForEveryChunkSize) {
   const Example example(33);
-  for (const auto point : {GradientPoint::slow, GradientPoint::boundary}) {
+  for (const auto place : {GradientAt::slow, GradientAt::boundary}) {
     LayerOptions options;
-    options.gradient_at = point;
+    options.gradient_at = place;
     const FastWeightLayer layer(example.parameters, options);
     for (int64_t chunk = 1; chunk <= 34; ++chunk) {
-      LayerCall call;
+      MemoryCall call;
       call.chunk_tokens = chunk;
-      const auto chunked = layer.forward(example.hidden, example.targets, example.head, call);
+      const auto chunked = read(layer, example.hidden, example.targets, example, call);
       call.form = Form::quadratic;
-      const auto definition = layer.forward(example.hidden, example.targets, example.head, call);
+      const auto definition = read(layer, example.hidden, example.targets, example, call);
       EXPECT_LT(largest_difference(chunked.fast_loss, definition.fast_loss), 1e-12) << "chunk " << chunk;
-      EXPECT_LT(largest_difference(chunked.state.total().W, definition.state.total().W), 1e-12) << "chunk " << chunk;
+      EXPECT_LT(largest_difference(chunked.total().W, definition.total().W), 1e-12) << "chunk " << chunk;
     }
   }
 }
@@ -52,21 +65,20 @@ TEST(FastWeightLayer, ChunkedFormEqualsTheDefinitionForEveryChunkSize) {
 TEST(FastWeightLayer, ATextReadInPiecesLeavesTheSameStateAsReadWhole) {
   const Example example(20);
   LayerOptions options;
-  options.gradient_at = GradientPoint::boundary;
+  options.gradient_at = GradientAt::boundary;
   options.max_drift = 0.5;
   const FastWeightLayer layer(example.parameters, options);
-  LayerCall call;
+  MemoryCall call;
   call.chunk_tokens = 7;
-  const auto whole = layer.forward(example.hidden, example.targets, example.head, call);
+  const auto whole = read(layer, example.hidden, example.targets, example, call);
   FastState state;
   for (const auto& [start, count] : {std::pair<int64_t, int64_t>{0, 3}, {3, 1}, {4, 16}})
-    state = layer
-                .forward(example.hidden.narrow(1, start, count), example.targets.narrow(1, start, count), example.head,
-                         call, state)
+    state = read(layer, example.hidden.narrow(1, start, count), example.targets.narrow(1, start, count), example, call,
+                 state)
                 .state;
   EXPECT_EQ(state.open_tokens, whole.state.open_tokens);
   EXPECT_EQ(state.tokens_read, (std::vector<int64_t>{20, 20}));
-  EXPECT_LT(largest_difference(state.total().U, whole.state.total().U), 1e-13);
+  EXPECT_LT(largest_difference(LayerSums::of(state).total().U, whole.total().U), 1e-13);
 }
 
 TEST(FastWeightLayer, TrainingReachesEveryParameter) {
@@ -75,7 +87,7 @@ TEST(FastWeightLayer, TrainingReachesEveryParameter) {
   for (auto* weight : slow.all()) weight->requires_grad_(true);
   example.parameters.log_steps.requires_grad_(true);
   const FastWeightLayer layer(example.parameters, {});
-  layer.forward(example.hidden, example.targets, example.head, {}).fast_loss.mean().backward();
+  read(layer, example.hidden, example.targets, example, {}).fast_loss.mean().backward();
   for (auto* weight : slow.all()) EXPECT_GT(weight->grad().abs().sum().item<double>(), 0);
   EXPECT_GT(example.parameters.log_steps.grad().abs().min().item<double>(), 0);
 }

@@ -27,7 +27,7 @@ BaseConfig small_llama(bool is_tied) {
 }
 
 std::vector<PartCost> costs_of(const BaseConfig& config, WeightSource& weights, int64_t tokens) {
-  return costs(LanguageModel(config.make(weights), Adapter()), {tokens, false});
+  return costs(LanguageModel(config.make(weights), nullptr), {tokens, false});
 }
 
 const PartCost& part(const std::vector<PartCost>& parts, const std::string& name) {

@@ -36,7 +36,7 @@ def test_wrong_input_is_one_clear_error():
 def test_wrong_construction_is_one_clear_error():
     with pytest.raises(fwl.UserError, match="slow or boundary"):
         fwl.FastWeightLayer(4, 8, gradient_at="fast")
-    with pytest.raises(fwl.UserError, match="widths > 0"):
+    with pytest.raises(fwl.UserError, match="sizes > 0"):
         fwl.FastWeightLayer(4, 0)
     with pytest.raises(fwl.UserError, match="residual"):
         fwl.FastWeightLayer(4, 8, d_out=5, residual=True)

@@ -68,7 +68,6 @@ def test_adaptation_is_used_updated_or_neither():
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
 def test_static_greedy_writing_equals_transformers(name, tmp_path):
-    pytest.importorskip("transformers")
     torch.manual_seed(7)
     peer = make_goldens.make_model(*make_goldens.CASES[name])
     peer.save_pretrained(tmp_path)
@@ -196,7 +195,7 @@ def test_a_session_of_another_model_is_refused(trained, tmp_path):
     before = session.read_bytes()
     other = run([PROGRAM, "train", "--data.train", trained[2], "--out", tmp_path / "other", "--threads", "1",
                  "--model.layers", "1", "--model.hidden-size", "16", "--model.heads", "2", "--model.ffn-size", "32",
-                 "--layer.width", "32", "--data.rows", "1", "--data.segment-tokens", "64", "--run.steps", "1"])
+                 "--layer.size", "32", "--data.rows", "1", "--data.segment-tokens", "64", "--run.steps", "1"])
     assert other.returncode == 0, other.stderr
     result = generate(tmp_path / "other/model", "--session", session, "-n", 3)
     assert result.returncode == 1 and "made with another model" in result.stderr

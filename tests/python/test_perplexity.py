@@ -123,7 +123,7 @@ def slow_logits(weights, hidden):
 def test_the_fast_bias_decays_at_the_ends_of_segments_however_it_is_read(trained, tmp_path):
     _, text, tokens = trained
     result = run([PROGRAM, "train", "--data.train", tokens, "--out", tmp_path / "run", *TINY, "--run.steps", "20",
-                  "--objective.name", "bias-only", "--data.order", "lanes", "--layer.decay", "0.6",
+                  "--memory.kind", "bias-only", "--data.order", "lanes", "--layer.decay", "0.6",
                   "--layer.segment-tokens", "16", "--optimizer.lr", "1e-2", "--optimizer.step-lr-factor", "20"])
     assert result.returncode == 0, result.stderr
     model, ids = fwl.open_model(str(tmp_path / "run/model")), torch.tensor(list(text.read_bytes()))[:100]

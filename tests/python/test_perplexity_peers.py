@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from test_perplexity import perplexity
 from test_training_process import ROOT
@@ -27,7 +28,6 @@ def byte_letters():
 @pytest.fixture(params=["gpt2", "llama-grouped", "llama-tied"])
 def peer(request, tmp_path):
     """A model of transformers, its folder, and a text; the ids of the text are its bytes."""
-    transformers = pytest.importorskip("transformers")
     transformers.logging.set_verbosity_error()
     kind, options = make_goldens.CASES[request.param]
     torch.manual_seed(7)

@@ -68,8 +68,8 @@ TEST(Train, ResumeEqualsNeverHavingStoppedInLanesWithMemoryAndFastWeights) {
 }
 
 TEST(Train, ResumeEqualsNeverHavingStoppedForBiasOnlyWithAccumulation) {
-  expect_resume_equals_whole(corpus("resume_bias"), {"--objective.name", "bias-only", "--data.order", "lanes",
-                                                     "--optimizer.accumulation", "2"});
+  expect_resume_equals_whole(corpus("resume_bias"),
+                             {"--memory.kind", "bias-only", "--data.order", "lanes", "--optimizer.accumulation", "2"});
 }
 
 TEST(Train, DecaysLearnFromWhatTheNextSegmentDoesWithThem) {

@@ -49,7 +49,7 @@ inline std::vector<std::string> tiny_run(const std::string& folder, const std::s
           "2",
           "--model.ffn-size",
           "32",
-          "--layer.width",
+          "--layer.size",
           "32",
           "--layer.chunk-tokens",
           "8",

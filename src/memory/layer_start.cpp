@@ -23,50 +23,43 @@ std::vector<double> log_steps(double input_key_norm, double hidden_key_norm, dou
 }  // namespace
 
 LayerParameters layer_parameters(const LayerShape& shape, WeightSource& source) {
-  const auto [width, layer_width, output_width, is_residual, decay, step_scale] = shape;
-  if (width <= 0 || layer_width <= 0 || output_width <= 0)
-    fail("FastWeightLayer", "widths > 0", c10::str(width, ", ", layer_width, ", ", output_width));
+  const auto [hidden_size, layer_size, output_size, is_residual, decay, step_scale] = shape;
+  if (hidden_size <= 0 || layer_size <= 0 || output_size <= 0)
+    fail("FastWeightLayer", "sizes > 0", c10::str(hidden_size, ", ", layer_size, ", ", output_size));
   const auto zero = Initial::constant(0);
   LayerParameters parameters;
   auto& slow = parameters.slow;
-  slow.U = source.tensor("fast.U", {width, layer_width}, Initial::fan_in(width));
-  slow.a = source.tensor("fast.a", {layer_width}, zero);
-  slow.W = source.tensor("fast.W", {layer_width, output_width}, is_residual ? zero : Initial::fan_in(layer_width));
-  slow.b = source.tensor("fast.b", {output_width}, zero);
-  slow.gain = source.tensor("fast.gain", {output_width}, Initial::constant(1));
-  slow.shift = source.tensor("fast.shift", {output_width}, zero);
+  slow.U = source.tensor("fast.U", {hidden_size, layer_size}, Initial::fan_in(hidden_size));
+  slow.a = source.tensor("fast.a", {layer_size}, zero);
+  slow.W = source.tensor("fast.W", {layer_size, output_size}, is_residual ? zero : Initial::fan_in(layer_size));
+  slow.b = source.tensor("fast.b", {output_size}, zero);
+  slow.gain = source.tensor("fast.gain", {output_size}, Initial::constant(1));
+  slow.shift = source.tensor("fast.shift", {output_size}, zero);
   // For z1 of variance 1, relu(z1)^2 has a mean square of 3/2.
-  const auto steps = log_steps(static_cast<double>(width), 1.5 * static_cast<double>(layer_width), step_scale);
+  const auto steps = log_steps(static_cast<double>(hidden_size), 1.5 * static_cast<double>(layer_size), step_scale);
   parameters.log_steps = source.tensor("fast.log_steps", {6}, Initial::vector(steps));
   if (decay > 0)
     parameters.decay_logits = source.tensor("fast.decay_logits", {6}, Initial::constant(std::log(decay / (1 - decay))));
   return parameters;
 }
 
-LayerParameters initial_parameters(int64_t width, int64_t layer_width, int64_t output_width, bool is_residual,
+LayerParameters initial_parameters(int64_t hidden_size, int64_t layer_size, int64_t output_size, bool is_residual,
                                    const at::TensorOptions& options) {
   FreshWeights fresh(static_cast<uint64_t>(at::randint(int64_t{1} << 62, {1}, at::kLong).item<int64_t>()), options);
-  return layer_parameters({width, layer_width, output_width, is_residual, 0, 1}, fresh);
+  return layer_parameters({hidden_size, layer_size, output_size, is_residual, 0, 1}, fresh);
 }
 
 at::Tensor log_steps_from_data(const at::Tensor& hidden, const LayerParameters& parameters, double scale) {
   const at::NoGradGuard no_grad;
-  const auto slow = slow_pass(hidden, parameters.slow, {});
+  const auto forward = layer_forward(hidden, parameters.slow, {});
   const auto mean_norm = [](const at::Tensor& keys) { return keys.square().sum(-1).mean().item<double>(); };
-  const auto steps = log_steps(std::max(1e-12, mean_norm(hidden)), std::max(1e-12, mean_norm(slow.v)), scale);
+  const auto steps = log_steps(std::max(1e-12, mean_norm(hidden)), std::max(1e-12, mean_norm(forward.v)), scale);
   return at::tensor(steps, at::kDouble).to(hidden.options());
 }
 
-Form form_from_name(const std::string& name) {
-  if (name == "quadratic") return Form::quadratic;
-  if (name == "chunked") return Form::chunked;
-  if (name == "recurrent") return Form::recurrent;
-  fail("form", "quadratic, chunked or recurrent", "'" + name + "'");
-}
-
-GradientPoint gradient_point_from_name(const std::string& name) {
-  if (name == "slow") return GradientPoint::slow;
-  if (name == "boundary") return GradientPoint::boundary;
+GradientAt gradient_at_from_name(const std::string& name) {
+  if (name == "slow") return GradientAt::slow;
+  if (name == "boundary") return GradientAt::boundary;
   fail("gradient_at", "slow or boundary", "'" + name + "'");
 }
 
