@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
 #include "data/token_file.h"
 #include "evaluate/analysis.h"
 #include "support/error.h"
@@ -82,6 +83,7 @@ int run(Options& options, Console& console) {
   if (options.losses.size() != 2)
     throw UsageError(
         error_line("fwl analyze", "two files of losses, before and after", std::to_string(options.losses.size())));
+  options.tokenizer = find_tokenizer(options.tokenizer, console);
   const auto pair = load_pair(options.losses[0], options.losses[1]);
   if (pair.ids.empty()) fail(options.losses[0], "losses", "none");
   const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
+#include "cli/model_name.h"
 #include "cli/train_console.h"
 #include "data/tokenize.h"
 #include "files/folder.h"
@@ -31,7 +32,7 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("text", options.text, "text files and folders to train on, or one token file").required();
+  fields.add("text", options.text, "text files and folders to train on, or one token file").required().short_name("f");
   fields.add("valid_text", options.valid_text, "the same to validate on");
   fields.add("documents", options.documents, "what a document is, as for fwl tokenize");
   fields.add("out", options.out, "folder of the run; the adapter comes to model/ in it").required();
@@ -71,6 +72,7 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
   if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
+  options.attach.base = find_model("--base", options.attach.base, console);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
   AttachTask task(options.attach, std::move(base), open_text(options, options.text, "train", console),
                   open_text(options, options.valid_text, "valid", console), console.progress("hidden states"));
@@ -91,7 +93,7 @@ Command attach_command() {
       "attach", "train a fast weight layer on a pretrained model",
       "examples:\n"
       "  fwl attach --base smollm2.gguf --text books/ --valid-text held-out.txt --out runs/books\n"
-      "  fwl attach --base gpt2/ --text a.txt --trains-base --segment-tokens 1024 --window-tokens 1024 --out runs/gpt2",
+      "  fwl attach --base gpt2/ --text a.txt --train-base --segment-tokens 1024 --window-tokens 1024 --out runs/gpt2",
       describe, run);
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
+#include "cli/model_name.h"
 #include "evaluate/bench.h"
 #include "store/open_model.h"
 #include "store/trained_model.h"
@@ -32,7 +33,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("model", options.model, "a model; without one, random weights as model.* and layer.* describe them")
       .short_name("m");
   fields.add("adapter", options.adapter, "a fast weight layer for it");
-  fields.add("weights", options.weights, "of published models: as the file packs them, or unpacked")
+  fields.add("weights", options.weights, "of published models: quantised as in the file, or dequantised")
       .choices({"quantized", "fp32"});
   fields.add("prompt", options.bench.prompt_tokens, "pp: tokens to score; 0: none").range(0, 1 << 24).short_name("p");
   fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: none")
@@ -44,7 +45,8 @@ void describe(Fields& fields, Options& options) {
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
-  fields.add("vocabulary_size", options.vocabulary_size, "words of a model with random weights").range(0, 1 << 30);
+  fields.add("vocabulary_size", options.vocabulary_size, "tokens in the vocabulary of a model with random weights")
+      .range(0, 1 << 30);
   add_fields(fields, options.fresh.base);
   add_fields(fields, options.fresh.memory);
   add_fields(fields, options.engine);
@@ -67,7 +69,7 @@ struct Row {
 
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
   const auto& base = model.base().weight_counts();
-  auto parameters = static_cast<double>(base.total()), bytes = static_cast<double>(base.bytes);
+  auto parameters = static_cast<double>(base.total()), bytes = static_cast<double>(model.base().weight_bytes());
   if (model.memory())
     for (const auto& [name, tensor] : model.memory()->parameters()) {
       parameters += static_cast<double>(tensor.numel());
@@ -126,6 +128,8 @@ int run(Options& options, Console& console) {
     dynamic.is_rms = name == "dynamic-rms";
     options.bench.methods.push_back({name, options.step, dynamic});
   }
+  if (!options.model.empty()) options.model = find_model("--model", options.model, console);
+  options.adapter = find_adapter(options.adapter, console);
   const auto model = open(options, console);
   const c10::AutoGradMode no_gradients(false);
   print(console, options, *model, run_bench(*model, options.bench, console.progress("bench")));

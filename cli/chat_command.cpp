@@ -1,14 +1,16 @@
 // `fwl chat`: a conversation in the terminal, by the model's own template, that the session remembers.
 #include <fmt/format.h>
 
-#include <iostream>
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/writing_input.h"
+#include "cli/line_reader.h"
+#include "cli/session_input.h"
+#include "files/fetch.h"
 #include "files/memory_map.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/near_name.h"
 #include "template/chat_template.h"
 
 namespace fwl {
@@ -18,34 +20,52 @@ constexpr const char* help_text =
     "/undo    take back the last turn\n"
     "/forget  start anew: nothing is remembered\n"
     "/save    keep the session (its file is also written at the end); /save FILE keeps it there from now on\n"
-    "/stats   how much the session has read\n"
+    "/stats   tokens read, speed, and how far the fast weights have moved\n"
     "/exit    end the conversation; so does the end of the input\n"
     "A line that ends with \\ goes on with the next one. Ctrl-C stops an answer.\n";
 
 struct Options {
-  WritingInput input;
-  WritingOptions writing;
+  SessionInput input;
+  GenerationOptions generation;
   std::string system, template_file;
   int64_t seed = 0;
 };
 
 void describe(Fields& fields, Options& options) {
-  options.writing.max_tokens = 512;
+  options.generation.max_tokens = 512;
   add_fields(fields, options.input);
   fields.add("system", options.system, "what the model is told before the conversation");
   fields.add("template", options.template_file, "a chat template file instead of the model's own");
-  fields.add("max_tokens", options.writing.max_tokens, "the longest answer").range(1, 1e12).short_name("n");
-  add_fields(fields, options.writing.sampler);
-  fields.add("seed", options.seed, "of the random choices; a session goes on with its own").range(0, 1e15);
-  fields.add("stop", options.writing.stops, "end an answer before one of these texts");
+  fields.add("max_tokens", options.generation.max_tokens, "the longest answer")
+      .range(1, 1e12)
+      .short_name("n")
+      .alias("n_predict");
+  add_fields(fields, options.generation.sampler);
+  fields.add("seed", options.seed, "of the random choices; a session continues with its own")
+      .range(0, 1e15)
+      .short_name("s");
+  fields.add("stop", options.generation.stops, "end an answer before one of these texts");
+}
+
+// Empty where there is no folder for it.
+std::string history_path() {
+  try {
+    return default_data_folder() + "/chat_history";
+  } catch (const UserError&) {
+    return {};
+  }
 }
 
 class Chat {
  public:
   Chat(Options& options, Console& console)
-      : options_(options), console_(console), desk_(options.input, console), template_(open_template()) {
-    options_.writing.adaptation = desk_.adaptation();
-    if (is_fresh()) desk_.session().place.seed = options.seed;
+      : options_(options),
+        console_(console),
+        opened_(options.input, console),
+        template_(open_template()),
+        lines_(console.out(), history_path()) {
+    options_.generation.adaptation = opened_.generating();
+    if (is_fresh()) opened_.session().sampler.seed = options.seed;
   }
 
   void run() {
@@ -60,14 +80,14 @@ class Chat {
         answer(*line);
       }
     }
-    desk_.save();
+    opened_.save();
   }
 
  private:
-  bool is_fresh() { return desk_.session().tokens_read() == 0; }
+  bool is_fresh() { return opened_.session().tokens_read() == 0; }
 
   ChatTemplate open_template() const {
-    const auto& known = desk_.conventions();
+    const auto& known = opened_.conventions();
     const bool is_given = !options_.template_file.empty();
     const std::string source = is_given ? std::string(MemoryMap(options_.template_file).text()) : known.chat_template;
     if (source.empty())
@@ -77,13 +97,12 @@ class Chat {
             known.end_text};
   }
 
-  std::optional<std::string> next_line() const {
-    std::string text, line;
-    console_.out() << "> " << std::flush;
-    while (std::getline(std::cin, line)) {
-      const bool goes_on = !line.empty() && line.back() == '\\';
-      if (goes_on) line.back() = '\n';
-      text += line;
+  std::optional<std::string> next_line() {
+    std::string text;
+    for (auto line = lines_.next("> "); line; line = lines_.next("")) {
+      const bool goes_on = !line->empty() && line->back() == '\\';
+      if (goes_on) line->back() = '\n';
+      text += *line;
       if (!goes_on) return text;
     }
     console_.out() << '\n';
@@ -105,9 +124,9 @@ class Chat {
     if (place == std::string::npos)
       fail(options_.input.model + ": chat template", "one that shows answers", "one that leaves them out");
     auto rest = all.substr(place + answered.size());
-    const auto& end_text = desk_.conventions().end_text;
-    const auto end_token = desk_.tokenizer().end_token();
-    const auto& recent = desk_.session().place.recent;
+    const auto& end_text = opened_.conventions().end_text;
+    const auto end_token = opened_.tokenizer().end_token();
+    const auto& recent = opened_.session().sampler.recent;
     if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
       rest.erase(0, end_text.size());
     return rest;
@@ -115,11 +134,13 @@ class Chat {
 
   void answer(const std::string& question) {
     const auto text = turn(question);
-    before_turn_ = desk_.session().clone();
+    before_turn_ = opened_.session().clone();
     const InterruptScope interrupts;
     try {
-      desk_.writer().read(desk_.tokenizer().encode(text), desk_.adaptation(), console_.progress("read"));
-      desk_.writer().write(options_.writing, [&](std::string_view part) { console_.out() << part << std::flush; });
+      auto generator = opened_.generator();
+      prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
+      answer_ =
+          generator.generate(options_.generation, [&](std::string_view part) { console_.out() << part << std::flush; });
     } catch (const Interrupted&) {  // what came so far stays
     }
     console_.out() << '\n' << std::flush;
@@ -133,33 +154,54 @@ class Chat {
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/undo") {
       console_.note(before_turn_ ? "The last turn is forgotten." : "There is no turn to take back.");
-      if (before_turn_) desk_.session() = std::move(*before_turn_);
+      if (before_turn_) opened_.session() = std::move(*before_turn_);
       before_turn_.reset();
     } else if (command == "/forget") {
-      const auto seed = desk_.session().place.seed;
-      desk_.session() = desk_.model().new_session(1, desk_.session().base.context);
-      desk_.session().place.seed = seed;
+      const auto seed = opened_.session().sampler.seed;
+      opened_.session() = opened_.model().new_session(1, opened_.session().base.context);
+      opened_.session().sampler.seed = seed;
       before_turn_.reset();
       console_.note("All is forgotten.");
     } else if (command == "/save") {
-      if (!argument.empty()) desk_.set_path(argument);
-      desk_.save();
-      console_.note(desk_.path().empty() ? "No file: /save FILE" : "Saved in " + desk_.path() + ".");
+      if (!argument.empty()) opened_.set_path(argument);
+      opened_.save();
+      console_.note(opened_.path().empty() ? "No file: /save FILE" : "Saved in " + opened_.path() + ".");
     } else if (command == "/stats") {
-      const auto& session = desk_.session();
-      console_.note(fmt::format("{} tokens read, {} of memory", session.tokens_read(),
-                                format_amount(static_cast<double>(session.bytes()), "bytes")));
-    } else {
+      show_stats();
+    } else if (command == "/help") {
       console_.note(help_text);
+    } else {
+      const auto hint = did_you_mean(command, {"/undo", "/forget", "/save", "/stats", "/help", "/exit"});
+      console_.note(fmt::format("{}: unknown command; {}", command, hint.empty() ? "/help lists all" : hint));
     }
     return true;
   }
 
+  void show_stats() {
+    const auto& session = opened_.session();
+    console_.note(fmt::format("session: {} tokens read, {} of memory", session.tokens_read(),
+                              format_amount(static_cast<double>(session.bytes()), "bytes")));
+    const auto speed = [](size_t tokens, double seconds) {
+      return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+    };
+    if (!answer_.tokens.empty())
+      console_.note(fmt::format("last turn: prompt of {} tokens at {:.1f} tok/s, answer of {} tokens at {:.1f} tok/s",
+                                prompt_.read_tokens, speed(static_cast<size_t>(prompt_.read_tokens), prompt_.seconds),
+                                answer_.tokens.size(), speed(answer_.tokens.size(), answer_.seconds)));
+    std::string drift;
+    for (const auto& figure : drift_of(opened_.model(), session))
+      drift += fmt::format(" {} {:.2f} %", figure.weight, 100 * figure.drift);
+    if (!drift.empty()) console_.note("drift of the fast weights:" + drift);
+  }
+
   Options& options_;
   Console& console_;
-  WritingDesk desk_;
+  OpenedSession opened_;
   ChatTemplate template_;
+  LineReader lines_;
   std::optional<Session> before_turn_;
+  ReadingLoss prompt_;  // of the last turn
+  Generation answer_;
 };
 
 int run(Options& options, Console& console) {

@@ -22,6 +22,8 @@ std::vector<Command> all_commands() {
   commands.push_back(read_command());
   commands.push_back(session_command());
   commands.push_back(reproduce_command());
+  commands.push_back(completion_command());
+  commands.push_back(man_command());
   return commands;
 }
 

@@ -22,5 +22,7 @@ Command chat_command();
 Command read_command();
 Command session_command();
 Command reproduce_command();
+Command completion_command();
+Command man_command();
 
 }  // namespace fwl

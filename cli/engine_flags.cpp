@@ -8,7 +8,7 @@
 namespace fwl {
 
 void add_fields(Fields& fields, EngineFlags& flags) {
-  fields.add("threads", flags.threads, "0: all cores").range(0, 1024);
+  fields.add("threads", flags.threads, "0: all cores").range(0, 1024).short_name("t");
   fields.add("device", flags.device, "cpu, cuda, cuda:1, …");
 }
 

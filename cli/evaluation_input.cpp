@@ -25,7 +25,7 @@ constexpr int64_t usual_context = 2048;
 
 void add_fields(Fields& fields, EvaluationInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("text", input.text, "text files and folders to score");
+  fields.add("text", input.text, "text files and folders to score").short_name("f");
   fields.add("tokens", input.tokens, "or a token file");
   fields.add("documents", input.documents, "what a document is, as for fwl tokenize");
   fields
@@ -33,14 +33,17 @@ void add_fields(Fields& fields, EvaluationInput& input) {
            "stream: read on and on; windows: independent ones; sliding: by --stride; llama: second halves of windows")
       .choices({"stream", "windows", "sliding", "llama"});
   fields.add("reset", input.reset, "when the fast weights (and the memory) start anew").choices({"never", "document"});
-  fields.add("context", input.context, "tokens of a window; 0: as the adapter or the model has it").range(0, 1 << 24);
+  fields.add("context", input.context, "tokens of a window; 0: as the adapter or the model has it")
+      .range(0, 1 << 24)
+      .short_name("c")
+      .alias("ctx_size");
   fields.add("stride", input.stride, "sliding: tokens that are scored in each window; 0: half of it").range(0, 1 << 24);
   fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: a window").range(0, 1 << 24);
   fields.add("max_tokens", input.max_tokens, "score only the first so many tokens of the text; 0: all").range(0, 1e15);
   fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: rate").range(0, 1e6);
   fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: pull back to the start").range(0, 1);
   fields.add("dynamic.epsilon", input.dynamic.epsilon, "dynamic-rms: added to the root mean square").range(0, 1);
-  fields.add("dynamic.resets", input.dynamic.resets, "dynamic evaluation: start anew with every window or document");
+  fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: start anew with every window or document");
   fields.add("dynamic.segment", input.dynamic_segment, "tokens between two updates").range(1, 1 << 24);
   fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
   fields.add("train_segments", input.train_segments, "how much of it").range(1, 1 << 30);

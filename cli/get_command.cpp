@@ -1,13 +1,10 @@
 // `fwl get`: brings a known model or corpus.
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "files/fetch.h"
-#include "support/error.h"
+#include "cli/fetch_known.h"
 #include "support/interrupt.h"
 
 namespace fwl {
@@ -28,12 +25,6 @@ void describe(Fields& fields, Options& options) {
   fields.add("json", options.json, "print the result as JSON");
 }
 
-// The user's choice, else the Python of this build, else the one in PATH.
-std::string python() {
-  if (const char* chosen = std::getenv("FWL_PYTHON")) return chosen;
-  return std::filesystem::exists(FWL_PYTHON) ? FWL_PYTHON : "python3";
-}
-
 nlohmann::json to_json(const KnownData& data, const FetchResult& result) {
   nlohmann::json files = nlohmann::json::object();
   for (const auto& file : data.files) files[file.name] = file.checksum;
@@ -44,23 +35,11 @@ nlohmann::json to_json(const KnownData& data, const FetchResult& result) {
           {"files", files}};
 }
 
-FetchResult fetch_or_explain(const KnownData& data, const FetchOptions& options, Console& console) {
-  try {
-    return fetch(data, options);
-  } catch (const UserError&) {
-    for (const auto& line : placement_help(data, options.folder)) console.note(line);
-    throw;
-  }
-}
-
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto& data = known_data(options.name);
-  FetchOptions fetch_options;
-  fetch_options.folder = options.data_dir.empty() ? default_data_folder() : options.data_dir;
-  fetch_options.python = python();
-  fetch_options.progress = [&](const std::string& label) { return console.progress(label); };
-  const auto result = fetch_or_explain(data, fetch_options, console);
+  const auto folder = options.data_dir.empty() ? default_data_folder() : options.data_dir;
+  const auto result = fetch_known(data, folder, console);
   if (options.json) {
     console.out() << to_json(data, result).dump() << '\n';
     return 0;

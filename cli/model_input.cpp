@@ -1,15 +1,21 @@
 #include "cli/model_input.h"
 
+#include "cli/model_name.h"
 #include "support/error.h"
 
 namespace fwl {
 
 void add_fields(Fields& fields, ModelInput& input) {
-  fields.add("model", input.model, "a model trained here, a GGUF file or a Hugging Face folder")
+  fields.add("model", input.model, "a GGUF file, a Hugging Face folder, a model or run of fwl train, or smollm2")
       .required()
       .short_name("m");
-  fields.add("adapter", input.adapter, "a fast weight layer for it (fwl attach)");
+  fields.add("adapter", input.adapter, "a fast weight layer for it: a folder or run of fwl attach, or smollm2-135m");
   add_fields(fields, input.engine);
+}
+
+void find_paths(ModelInput& input, Console& console) {
+  input.model = find_model("--model", input.model, console);
+  input.adapter = find_adapter(input.adapter, console);
 }
 
 OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, Console& console) {

@@ -16,6 +16,9 @@ struct ModelInput {
 
 void add_fields(Fields& fields, ModelInput& input);
 
+// Names to paths; see cli/model_name.h.
+void find_paths(ModelInput& input, Console& console);
+
 // Sets threads and device, and opens the model with its vocabulary.
 OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, Console& console);
 

@@ -15,13 +15,14 @@ namespace fwl {
 namespace {
 
 constexpr int64_t running_estimates = 64, rows_side_by_side = 24;
+constexpr double largest_word_perplexity = 1e7;
 
 struct Options {
   EvaluationInput input;
   std::vector<std::string> methods = {"static"};
   double step = 0;
   std::string save_nll;
-  bool is_together = false;
+  bool together = false;
   bool json = false;
 };
 
@@ -29,7 +30,7 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("method", options.methods,
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
-  fields.add("together", options.is_together, "static and fwl in one reading, side by side as they draw apart");
+  fields.add("together", options.together, "static and fwl in one reading, side by side as they draw apart");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
   fields.add("json", options.json, "print the result as JSON");
@@ -86,6 +87,11 @@ class SideBySide {
   int64_t shown_ = 0;  // tokens, at the last row
 };
 
+// With many tokens to a word, as in bytes, it says nothing that bits per byte does not say better.
+bool has_word_perplexity(const Summary& summary) {
+  return summary.word_perplexity > 0 && summary.word_perplexity < largest_word_perplexity;
+}
+
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
   return {{"method", series.method},
           {"tokens", summary.tokens},
@@ -93,7 +99,7 @@ nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
           {"nll_error", summary.standard_error},
           {"perplexity", summary.perplexity},
           {"perplexity_error", summary.perplexity_error},
-          {"word_perplexity", summary.word_perplexity},
+          {"word_perplexity", has_word_perplexity(summary) ? nlohmann::json(summary.word_perplexity) : nullptr},
           {"bits_per_byte", summary.bits_per_byte},
           {"documents", summary.documents},
           {"macro_perplexity", summary.macro_perplexity},
@@ -123,15 +129,21 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Toke
       difference = fmt::format("{:+.4f} ±{:.4f}", paired.mean, paired.high - paired.mean);
     }
     out << fmt::format(
-        "{:<12} {:>9} {:>9.4f} {:>10.4f} ±{:<6.3f} {:>10.3f} {:>9.4f} {:>9.3f} {:>8.0f} {:>9.2f} {:>9} "
+        "{:<12} {:>9} {:>9.4f} {:>10.4f} ±{:<6.3f} {:>10} {:>9.4f} {:>9.3f} {:>8.0f} {:>9.2f} {:>9} "
         "{:>20}\n",
         series.method, summary.tokens, summary.mean, summary.perplexity, summary.perplexity_error,
-        summary.word_perplexity, summary.bits_per_byte, summary.macro_perplexity,
-        static_cast<double>(summary.tokens) / series.seconds, series.seconds / all.front().seconds,
-        format_amount(series.peak_bytes, "bytes"), difference);
+        has_word_perplexity(summary) ? fmt::format("{:.3f}", summary.word_perplexity) : "-", summary.bits_per_byte,
+        summary.macro_perplexity, static_cast<double>(summary.tokens) / series.seconds,
+        series.seconds / all.front().seconds, format_amount(series.peak_bytes, "bytes"), difference);
   }
-  const auto summary = summarize(all.back(), tokens);
-  out << fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", summary.perplexity, summary.perplexity_error);
+  out << "Final estimate: ";
+  for (const auto& series : all) {
+    const auto summary = summarize(series, tokens);
+    const auto name = all.size() == 1 ? std::string() : " " + series.method;
+    out << fmt::format("{}PPL{} = {:.4f} +/- {:.5f}", &series == &all.front() ? "" : ", ", name, summary.perplexity,
+                       summary.perplexity_error);
+  }
+  out << '\n';
 }
 
 nlohmann::json to_json(const Options& options, const std::string& identity, const std::vector<NllSeries>& all,
@@ -177,12 +189,13 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   for (const auto& name : options.methods) {
     check_method(name);
-    if (options.is_together && name != "static" && name != "fwl")
+    if (options.together && name != "static" && name != "fwl")
       throw UsageError(
           error_line("--together", "--method static fwl", name, "other methods read the text on their own"));
   }
+  find_paths(options.input, console);
   EvaluationData data(options.input, console);
-  const auto all = options.is_together ? watch(data, !options.json, console) : in_turn(data, options, console);
+  const auto all = options.together ? watch(data, !options.json, console) : in_turn(data, options, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
   const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())

@@ -22,7 +22,9 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("vocabulary_size", options.vocabulary_size, "words; 0: as in the token file of data.train")
+  fields
+      .add("vocabulary_size", options.vocabulary_size,
+           "tokens in the vocabulary; 0: as in the token file of data.train")
       .range(0, 1 << 30);
   fields.add("patience", options.patience, "seconds to measure for, about; longer batches are measured in part")
       .range(1, 1e6);
@@ -35,8 +37,8 @@ int64_t vocabulary_size(const Options& options) {
   if (options.vocabulary_size > 0) return options.vocabulary_size;
   const auto& path = options.train.data.train;
   if (path.empty() || !std::filesystem::exists(path))
-    fail("--vocabulary-size", "a number of words", "0 and no token file",
-         fmt::format("data.train is '{}': make it with fwl tokenize, or name the number", path));
+    fail("--vocabulary-size", "a number of tokens", "0 and no token file",
+         fmt::format("data.train is '{}': make it with fwl tokenize, or give the number", path));
   return TokenFile(path).vocabulary_size();
 }
 

@@ -1,4 +1,4 @@
-// `fwl read`: lets a session read documents without writing anything, and tells how well it predicted them.
+// `fwl read`: lets a session read documents without generating anything, and tells how well it predicted them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/writing_input.h"
+#include "cli/session_input.h"
 #include "data/corpus_reader.h"
 #include "files/memory_map.h"
 #include "support/error.h"
@@ -16,7 +16,7 @@ namespace fwl {
 namespace {
 
 struct Options {
-  WritingInput input;
+  SessionInput input;
   std::vector<std::string> texts;
   int64_t save_every = 20000;
   bool json = false;
@@ -52,20 +52,20 @@ void add(ReadingLoss& total, const ReadingLoss& part) {
   total.seconds += part.seconds;
 }
 
-ReadingLoss read_file(WritingDesk& desk, const std::string& path, const Options& options, Console& console) {
+ReadingLoss read_file(OpenedSession& opened, const std::string& path, const Options& options, Console& console) {
   const MemoryMap file(path);
-  const auto ids = desk.encode(file.text());
+  const auto ids = opened.encode(file.text());
   const std::span<const TokenId> all(ids);
   const auto bar = console.progress(std::filesystem::path(path).filename().string());
   ReadingLoss total;
   for (size_t start = 0; start < all.size(); start += static_cast<size_t>(options.save_every)) {
     const auto part = all.subspan(start, std::min(static_cast<size_t>(options.save_every), all.size() - start));
-    add(total, desk.writer().read(part, desk.adaptation(), [&](ProgressEvent event) {
+    add(total, opened.generator().read(part, opened.reading(), [&](ProgressEvent event) {
       event.done += static_cast<int64_t>(start);
       event.total = static_cast<int64_t>(all.size());
       bar(event);
     }));
-    desk.save();
+    opened.save();
   }
   return total;
 }
@@ -81,24 +81,24 @@ nlohmann::json to_json(const FileLoss& file) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   if (options.input.session.empty())
-    throw UsageError(error_line("--session", "a file that remembers the texts", "none"));
+    throw UsageError("fwl read: --session FILE is required: what was read is kept there (see fwl read --help)");
   CorpusOptions corpus;
   corpus.inputs = options.texts;
   const auto files = list_corpus_files(corpus);
-  WritingDesk desk(options.input, console);
+  OpenedSession opened(options.input, console);
   std::vector<FileLoss> losses;
   FileLoss total{"all", {}};
   for (const auto& path : files) {
-    losses.push_back({path, read_file(desk, path, options, console)});
+    losses.push_back({path, read_file(opened, path, options, console)});
     add(total.loss, losses.back().loss);
     if (!options.json)
       console.out() << fmt::format("{:<40} {:>9} tokens  perplexity {:>10.3f}  {:>8.0f} tok/s\n", path,
                                    losses.back().loss.tokens, perplexity(losses.back().loss), speed(losses.back().loss))
                     << std::flush;
   }
-  desk.save();  // also where all texts are empty
+  opened.save();  // also where all texts are empty
   if (options.json) {
-    nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", desk.session().tokens_read()}};
+    nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", opened.session().tokens_read()}};
     for (const auto& file : losses) json["files"].push_back(to_json(file));
     console.out() << json.dump() << '\n';
   } else if (losses.size() > 1) {

@@ -2,6 +2,7 @@
 #include "report/report_page.h"
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
 #include "files/atomic_file.h"
 #include "support/error.h"
 
@@ -34,6 +35,7 @@ void describe(Fields& fields, Options& options) {
 }
 
 int run(Options& options, Console& console) {
+  options.report.tokenizer = find_tokenizer(options.report.tokenizer, console);
   const auto report = make_report(options.report);
   if (!options.picture.empty() && report.picture.empty())
     fail("--picture", "losses of two methods (fwl perplexity --save-nll)", "none", "there is nothing to compare");

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
+#include "cli/session_input.h"
 #include "generate/session_tools.h"
 #include "store/open_model.h"
 #include "support/error.h"
@@ -29,27 +31,27 @@ void describe(Fields& fields, Options& options) {
   fields.add("json", options.json, "show: print the result as JSON");
 }
 
-std::vector<DriftFigure> drift_of(const Options& options, Console& console) {
+std::vector<DriftFigure> drift_in_file(Options& options, Console& console) {
   if (options.model.empty()) return {};
+  options.model = find_model("--model", options.model, console);
+  options.adapter = find_adapter(options.adapter, console);
   const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
-  const auto& memory = opened.model->memory();
-  if (!memory || !session.fast.is_defined()) return {};
-  return memory->drift(session.fast);
+  return drift_of(*opened.model, session);
 }
 
 nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
-  nlohmann::json json = {{"architecture", facts.architecture},
-                         {"model", facts.model},
-                         {"texts", facts.texts},
-                         {"tokens_read", facts.tokens_read},
-                         {"cached_tokens", facts.cached_tokens},
-                         {"fast_tokens", facts.fast_tokens},
-                         {"memory_bytes", facts.memory_bytes},
+  nlohmann::json json = {{"architecture", facts.header.architecture},
+                         {"model", facts.header.model},
+                         {"sequences", facts.header.sequences},
+                         {"tokens_read", facts.header.tokens_read},
+                         {"cached_tokens", facts.header.cached_tokens},
+                         {"fast_tokens", facts.header.fast_tokens},
+                         {"base_bytes", facts.base_bytes},
                          {"fast_bytes", facts.fast_bytes},
-                         {"sums", nlohmann::json::object()},
+                         {"state", nlohmann::json::object()},
                          {"drift", nlohmann::json::object()}};
-  for (const auto& sum : facts.sums) json["sums"][sum.weight] = sum.norm;
+  for (const auto& norm : facts.state) json["state"][norm.tensor] = norm.norm;
   for (const auto& figure : drift)
     json["drift"][figure.weight] = {
         {"update_norm", figure.update_norm}, {"weight_norm", figure.weight_norm}, {"drift", figure.drift}};
@@ -59,22 +61,23 @@ nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>
 void print(Console& console, const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
   auto& out = console.out();
   out << fmt::format(
-      "architecture  {}\nmodel         {}\ntokens read   {} ({} kept by the base, {} in the fast weights)\n",
-      facts.architecture, facts.model, facts.tokens_read, facts.cached_tokens, facts.fast_tokens);
+      "architecture  {}\nmodel         {}\ntokens read   {} ({} in the KV cache, {} in the fast weights)\n",
+      facts.header.architecture, facts.header.model, facts.header.tokens_read, facts.header.cached_tokens,
+      facts.header.fast_tokens);
   out << fmt::format("memory        {} of the base, {} of fast weights\n",
-                     format_amount(static_cast<double>(facts.memory_bytes), "bytes"),
+                     format_amount(static_cast<double>(facts.base_bytes), "bytes"),
                      format_amount(static_cast<double>(facts.fast_bytes), "bytes"));
-  if (facts.sums.empty()) return;
-  out << fmt::format("\n{:<10} {:>14} {:>14} {:>14} {:>10}\n", "weight", "|sum of grads|", "|update|", "|weight|",
-                     "drift");
-  for (size_t index = 0; index < facts.sums.size(); ++index) {
-    out << fmt::format("{:<10} {:>14.6g}", facts.sums[index].weight, facts.sums[index].norm);
-    if (index < drift.size())
-      out << fmt::format(" {:>14.6g} {:>14.6g} {:>9.2f}%", drift[index].update_norm, drift[index].weight_norm,
-                         100 * drift[index].drift);
-    out << '\n';
+  if (facts.state.empty()) return;
+  out << fmt::format("\n{:<16} {:>14}\n", "state", "norm");
+  for (const auto& norm : facts.state) out << fmt::format("{:<16} {:>14.6g}\n", norm.tensor, norm.norm);
+  if (drift.empty()) {
+    out << "(with --model: how far each weight has moved)\n";
+    return;
   }
-  if (drift.empty()) out << "(with --model: how far each weight has moved)\n";
+  out << fmt::format("\n{:<16} {:>14} {:>14} {:>10}\n", "weight", "|update|", "|weight|", "drift");
+  for (const auto& figure : drift)
+    out << fmt::format("{:<16} {:>14.6g} {:>14.6g} {:>9.2f}%\n", figure.weight, figure.update_norm, figure.weight_norm,
+                       100 * figure.drift);
 }
 
 int run(Options& options, Console& console) {
@@ -95,7 +98,7 @@ int run(Options& options, Console& console) {
     copy_session(given[1], given[2]);
   } else {
     const auto facts = describe_session(given[1]);
-    const auto drift = drift_of(options, console);
+    const auto drift = drift_in_file(options, console);
     if (options.json)
       console.out() << to_json(facts, drift).dump() << '\n';
     else

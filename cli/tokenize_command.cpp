@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/model_name.h"
 #include "data/tokenize.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -29,7 +30,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("extension", tokenize.corpus.extension, "of folders, take only files that end so, e.g. .txt");
   fields.add("append_end", tokenize.append_end, "put the end token after every document");
   tokenize.threads = std::max(1U, std::thread::hardware_concurrency());
-  fields.add("threads", tokenize.threads, "blocks of text to encode at the same time").range(1, 256);
+  fields.add("threads", tokenize.threads, "blocks of text to encode at the same time").range(1, 256).short_name("t");
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -59,6 +60,7 @@ void print(Console& console, const Options& options, const TokenizeResult& resul
 
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
+  options.tokenizer = find_tokenizer(options.tokenizer, console);
   const auto tokenizer = open_tokenizer(options.tokenizer);
   options.tokenize.tokenizer_name = std::filesystem::path(options.tokenizer).filename().string();
   const auto result = tokenize_corpus(*tokenizer, options.tokenize, console.progress("tokenize"));

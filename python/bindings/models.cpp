@@ -1,11 +1,12 @@
 // Base models and language models in Python.
+#include <fmt/format.h>
 #include <torch/extension.h>
 
 #include <nlohmann/json.hpp>
 
 #include "architecture/base_config.h"
 #include "bindings.h"
-#include "generate/writer.h"
+#include "generate/generator.h"
 #include "model/language_model.h"
 #include "store/open_base.h"
 #include "store/open_model.h"
@@ -55,6 +56,9 @@ void bind_base(py::module_& module) {
       .def_property_readonly("architecture", &BaseModel::architecture)
       .def_property_readonly("hidden_size", &BaseModel::hidden_size)
       .def_property_readonly("context_tokens", &BaseModel::context_tokens)
+      .def_property_readonly("device", &BaseModel::device)
+      .def_property_readonly("dtype", &BaseModel::dtype)
+      .def("to", &BaseModel::to, arg("device"), "Moves the weights for everybody who holds them.")
       .def_property_readonly("vocabulary_size", &BaseModel::vocabulary_size)
       .def_property_readonly("head", [](const BaseModel& model) { return std::const_pointer_cast<Head>(model.head()); })
       .def("parameters",
@@ -78,7 +82,19 @@ void bind_base(py::module_& module) {
           },
           arg("tokens"), arg("state"), arg("training") = false, ReleaseGil(),
           "Reads tokens (B,T), moves the state past them, and gives their hidden states (B,T,D). training: dropout "
-          "acts.");
+          "acts.")
+      .def(
+          "read_together",
+          [](const BaseModel& model, const std::vector<at::Tensor>& tokens, const std::vector<BaseState*>& states,
+             bool training) {
+            if (tokens.size() != states.size())
+              fail("read_together", fmt::format("tokens for {} states", states.size()), std::to_string(tokens.size()));
+            std::vector<TokenSpan> spans;
+            for (size_t index = 0; index < states.size(); ++index) spans.push_back({tokens[index], states[index]});
+            return model.read(spans, {.is_training = training});
+          },
+          arg("tokens"), arg("states"), arg("training") = false, ReleaseGil(),
+          "The same for several states in one pass, each at its own position and with its own number of tokens.");
   module.def(
       "open_base",
       [](const std::string& path, const std::string& weights) {
@@ -90,14 +106,15 @@ void bind_base(py::module_& module) {
              "A base model with fresh weights; settings by the names that fwl train has under model.*, e.g. layers=2.");
 }
 
-std::vector<int64_t> write(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,
-                           int64_t top_k, double top_p, double min_p, double repeat_penalty, const std::string& adapt) {
-  WritingOptions options;
+std::vector<int64_t> generate(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,
+                              int64_t top_k, double top_p, double min_p, double repeat_penalty,
+                              const std::string& adapt) {
+  GenerationOptions options;
   options.sampler = {temperature, top_k, top_p, min_p, repeat_penalty};
   options.adaptation = adaptation_from_name(adapt);
   options.max_tokens = max_tokens;
-  options.ignores_end = true;
-  return Writer(model, session).write(options).tokens;
+  options.ignore_end = true;
+  return Generator(model, session).generate(options).tokens;
 }
 
 void bind_language_model(py::module_& module) {
@@ -106,8 +123,8 @@ void bind_language_model(py::module_& module) {
       .def_property_readonly("tokens_read", &Session::tokens_read)
       .def_property_readonly("bytes", &Session::bytes)
       .def_property(
-          "seed", [](const Session& session) { return session.place.seed; },
-          [](Session& session, int64_t seed) { session.place.seed = seed; })
+          "seed", [](const Session& session) { return session.sampler.seed; },
+          [](Session& session, int64_t seed) { session.sampler.seed = seed; })
       .def_readonly("fast", &Session::fast);
   py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel")
       .def(py::init([](std::shared_ptr<BaseModel> base, const std::shared_ptr<FastWeightLayer>& layer) {
@@ -138,9 +155,9 @@ void bind_language_model(py::module_& module) {
             return model.next_logits(session, adaptation_from_name(adapt));
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
-      .def("write", &write, arg("session"), arg("max_tokens"), arg("temperature") = 0.8, arg("top_k") = 40,
-           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "write", ReleaseGil(),
-           "Goes on with the session's text by so many tokens, reads them, and gives them.")
+      .def("generate", &generate, arg("session"), arg("max_tokens"), arg("temperature") = 0.8, arg("top_k") = 40,
+           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "read", ReleaseGil(),
+           "Generates so many tokens, reads them, and returns them.")
       .def("parameters",
            [](const LanguageModel& model) {
              py::dict result;

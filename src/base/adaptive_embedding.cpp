@@ -33,17 +33,16 @@ at::Tensor AdaptiveEmbedding::operator()(const at::Tensor& tokens) const {
   };
   const double scale = std::sqrt(static_cast<double>(config_.hidden_size));
   if (config_.divisor == 1) return project(tables_.tables[0].select_rows(tokens), 0) * scale;
-  const auto flat = tokens.reshape({-1});
-  auto out = at::zeros({flat.size(0), config_.hidden_size}, tables_.tables[0].dense().options().requires_grad(false));
+  auto out = at::zeros({tokens.size(0), config_.hidden_size}, tables_.tables[0].dense().options().requires_grad(false));
   for (int64_t cluster = 0; cluster < config_.clusters(); ++cluster) {
     const int64_t first = config_.first_token(cluster), past = config_.first_token(cluster + 1);
-    const auto rows = at::nonzero(flat.ge(first).logical_and_(flat.lt(past))).squeeze(1);
+    const auto rows = at::nonzero(tokens.ge(first).logical_and_(tokens.lt(past))).squeeze(1);
     if (rows.size(0) == 0) continue;
     const auto index = static_cast<size_t>(cluster);
-    out =
-        out.index_copy(0, rows, project(tables_.tables[index].select_rows(flat.index_select(0, rows) - first), index));
+    const auto vectors = tables_.tables[index].select_rows(tokens.index_select(0, rows) - first);
+    out = out.index_copy(0, rows, project(vectors, index));
   }
-  return out.view({tokens.size(0), tokens.size(1), config_.hidden_size}) * scale;
+  return out * scale;
 }
 
 }  // namespace fwl

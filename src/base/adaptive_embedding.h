@@ -12,7 +12,7 @@ class AdaptiveEmbedding {
   AdaptiveEmbedding() = default;
   AdaptiveEmbedding(const VocabularyConfig& config, ParameterList& list);
 
-  at::Tensor operator()(const at::Tensor& tokens) const;  // B,T -> B,T,D
+  at::Tensor operator()(const at::Tensor& tokens) const;  // N -> N,D
 
   const EmbeddingTables& tables() const { return tables_; }
 

@@ -2,23 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {
 
-BaseState BaseState::clone() const {
-  BaseState copy(*this);
-  for (auto& tensor : copy.cache) tensor = tensor.defined() ? tensor.clone() : tensor;
-  if (recent.defined()) copy.recent = recent.clone();
-  return copy;
+at::TensorOptions BaseModel::options() const {
+  return weights_.parameters.front().second.options().requires_grad(false);
 }
 
-size_t BaseState::bytes() const {
-  size_t total = recent.defined() ? recent.nbytes() : 0;
-  for (const auto& tensor : cache)
-    if (tensor.defined()) total += tensor.nbytes();
-  return total;
+void BaseModel::to(at::Device device) {
+  if (this->device() == device) return;
+  for (auto& [name, tensor] : weights_.parameters) move_to(tensor, device);
+  for (auto& [name, matrix] : weights_.quantized) {
+    matrix.to(device);
+    weights_.parameters.emplace_back(name, matrix.dense());
+  }
+  weights_.quantized.clear();
+  weights_moved();
 }
 
 BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context) const {
@@ -31,9 +34,25 @@ BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context)
 }
 
 at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
+  return read({{tokens, &state}}, call)[0];
+}
+
+std::vector<at::Tensor> BaseModel::read(const std::vector<TokenSpan>& spans, const BaseCall& call) const {
+  std::vector<TokenSpan> checked;
+  std::set<const BaseState*> states;
+  for (const auto& span : spans) {
+    check_span(span);
+    TORCH_CHECK(states.insert(span.state).second, "a state can be read only once in a pass");
+    checked.push_back({span.tokens.to(device(), at::kLong), span.state});
+  }
+  return checked.empty() ? std::vector<at::Tensor>{} : read_checked(checked, call);
+}
+
+void BaseModel::check_span(const TokenSpan& span) const {
   const auto where = architecture() + " model";
-  if (tokens.dim() != 2 || tokens.size(0) != state.sequences)
-    fail(where, fmt::format("token ids of shape {},T", state.sequences), c10::str(tokens.sizes()),
+  const auto& tokens = span.tokens;
+  if (tokens.dim() != 2 || tokens.size(0) != span.state->sequences)
+    fail(where, fmt::format("token ids of shape {},T", span.state->sequences), c10::str(tokens.sizes()),
          "the state was made for another number of texts?");
   if (!at::isIntegralType(tokens.scalar_type(), false)) fail(where, "whole numbers", c10::str(tokens.scalar_type()));
   if (tokens.size(1) == 0) fail(where, "at least one token", "none");
@@ -42,7 +61,6 @@ at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state, const Bas
   if (low < 0 || high >= vocabulary_size())
     fail(where, fmt::format("token ids from 0 to {}", vocabulary_size() - 1), std::to_string(low < 0 ? low : high),
          "tokens of another vocabulary?");
-  return read_checked(tokens.to(at::kLong), state, call);
 }
 
 }  // namespace fwl

@@ -9,33 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/context.h"
+#include "base/base_state.h"
+#include "base/token_rows.h"
 #include "head/head.h"
 #include "weights/parameter_list.h"
 
 namespace fwl {
-
-// What a base model remembers of B texts that it reads in step. Reading changes it in place, so it moves but does not
-// copy by accident.
-struct BaseState {
-  int64_t sequences = 1;            // B
-  ContextOptions context;           // fixed for the state's life
-  int64_t tokens_read = 0;          // of each text
-  int64_t cached_tokens = 0;        // how many of the last of them `cache` holds
-  int64_t window_start = 0;         // the position at which the model's own counting of positions starts
-  std::vector<at::Tensor> cache;    // per layer what the architecture keeps; may have room for more than cached_tokens
-  at::Tensor recent;                // B,n: the last token ids, where a window must be read again
-  std::vector<at::Tensor> derived;  // what follows from the weights alone and is kept to save time; never saved
-
-  BaseState() = default;
-  BaseState(BaseState&&) = default;
-  BaseState& operator=(BaseState&&) = default;
-  BaseState clone() const;
-  size_t bytes() const;
-
- private:
-  BaseState(const BaseState&) = default;
-};
 
 // How one call reads.
 struct BaseCall {
@@ -50,9 +29,18 @@ class BaseModel {
   virtual std::string architecture() const = 0;
   virtual int64_t hidden_size() const = 0;  // D
   virtual int64_t vocabulary_size() const = 0;
-  virtual NamedTensors parameters() const = 0;            // dense ones, under their published names
-  virtual const WeightCounts& weight_counts() const = 0;  // of all, quantised or dense
+  NamedTensors parameters() const { return weights_.parameters; }        // dense ones, under their published names
+  const WeightCounts& weight_counts() const { return weights_.counts; }  // of all, quantised or dense
+  size_t weight_bytes() const { return weights_.bytes(); }
   virtual std::shared_ptr<const Head> head() const = 0;
+
+  // Where the weights are and of what type; states and hidden states are there too, whatever the tokens' device.
+  at::Device device() const { return options().device(); }
+  at::ScalarType dtype() const { return c10::typeMetaToScalarType(options().dtype()); }
+  at::TensorOptions options() const;
+  // Moves the weights for everybody who holds them, heads included; those that were quantised are dense parameters
+  // then. Not while somebody reads; earlier states stay where they were and cannot be gone on with.
+  void to(at::Device device);
 
   // What states look back at unless they are made otherwise.
   virtual ContextOptions default_context() const = 0;
@@ -72,9 +60,19 @@ class BaseModel {
   // Reads tokens (B,T) and moves the state past them. -> B,T,D, ready for the head
   at::Tensor read(const at::Tensor& tokens, BaseState& state, const BaseCall& call = {}) const;
 
+  // The same for several states in one pass, each at its own position and with its own number of tokens. The states
+  // must be different ones. Where a span cannot be read, no state has moved.
+  std::vector<at::Tensor> read(const std::vector<TokenSpan>& spans, const BaseCall& call = {}) const;
+
  protected:
-  virtual at::Tensor read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const = 0;
+  virtual std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const = 0;
   virtual void check_context(const ContextOptions& context) const = 0;  // throws UserError if it cannot read so
+  virtual void weights_moved() {}                                       // for what was made of the weights
+
+  ModelWeights weights_;
+
+ private:
+  void check_span(const TokenSpan& span) const;
 };
 
 }  // namespace fwl

@@ -45,48 +45,88 @@ VisibleKeys CachedModel::visible_keys(const ContextOptions& context) const {
              : VisibleKeys::all();
 }
 
-at::Tensor CachedModel::read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  const auto& context = state.context;
-  const bool is_bounded = context.context_tokens > 0 && context.long_text != LongText::slide;
-  const int64_t total = tokens.size(1);
-  if (is_bounded && context.long_text == LongText::refuse && state.tokens_read + total > context.context_tokens)
-    fail(architecture() + " model", fmt::format("at most {} tokens of context", context.context_tokens),
-         std::to_string(state.tokens_read + total), "read long texts with a window that slides or restarts");
-  const int64_t most = at::GradMode::is_enabled() ? total : reading_window_tokens;  // what is cut off gets no gradient
-  std::vector<at::Tensor> parts;
-  for (int64_t start = 0; start < total;) {
-    int64_t count = std::min(most, total - start);
-    if (is_bounded) {
-      if (state.tokens_read - state.window_start == context.context_tokens) restart_window(state, call);
-      count = std::min(count, context.context_tokens - (state.tokens_read - state.window_start));
-    }
-    parts.push_back(run_and_count(tokens.narrow(1, start, count), state, call));
-    start += count;
-  }
-  return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
-}
+// A span on its way through the passes: a window that is full starts anew in a pass of its own.
+struct CachedModel::Reading {
+  TokenSpan span;
+  int64_t start = 0;              // tokens of the span that have been read
+  bool is_rereading = false;      // the present pass reads the last half of the old window again
+  std::vector<at::Tensor> parts;  // B,t,D each
 
-void CachedModel::restart_window(BaseState& state, const BaseCall& call) const {
-  const auto again = state.recent;
-  state.cached_tokens = 0;
-  state.tokens_read -= again.size(1);
-  state.window_start = state.tokens_read;
-  run_and_count(again, state, call);
-}
+  bool is_done() const { return start == span.tokens.size(1); }
+};
 
-at::Tensor CachedModel::run_and_count(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  const auto& context = state.context;
-  state.cache.resize(static_cast<size_t>(2 * layers_));
-  drop_unseen_keys(state, tokens.size(1));
-  const auto hidden = run(tokens, state, call);
-  state.tokens_read += tokens.size(1);
-  state.cached_tokens += tokens.size(1);
-  if (context.long_text == LongText::restart && context.context_tokens > 0) {
-    const auto all = state.recent.defined() ? at::cat({state.recent, tokens}, 1) : tokens;
-    const int64_t count = std::min(all.size(1), std::max<int64_t>(1, context.context_tokens / 2));
-    state.recent = all.slice(1, all.size(1) - count).clone();
+std::vector<at::Tensor> CachedModel::read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const {
+  std::vector<Reading> readings;
+  for (const auto& span : spans) {
+    check_length(span);
+    readings.push_back({.span = span, .parts = {}});
   }
+  while (true) {
+    std::vector<Reading*> unfinished;
+    for (auto& reading : readings)
+      if (!reading.is_done()) unfinished.push_back(&reading);
+    if (unfinished.empty()) break;
+    run_pass(unfinished, call);
+  }
+  std::vector<at::Tensor> hidden;
+  for (const auto& reading : readings)
+    hidden.push_back(reading.parts.size() == 1 ? reading.parts[0] : at::cat(reading.parts, 1));
   return hidden;
+}
+
+void CachedModel::check_length(const TokenSpan& span) const {
+  const auto& context = span.state->context;
+  const int64_t length = span.state->tokens_read + span.tokens.size(1);
+  if (context.context_tokens > 0 && context.long_text == LongText::refuse && length > context.context_tokens)
+    fail(architecture() + " model", fmt::format("at most {} tokens of context", context.context_tokens),
+         std::to_string(length), "read long texts with a window that slides or restarts");
+}
+
+// What the next pass reads of a span: no more than its window has room for.
+TokenSpan CachedModel::next_part(Reading& reading) const {
+  auto& state = *reading.span.state;
+  const auto& context = state.context;
+  const int64_t left = reading.span.tokens.size(1) - reading.start;
+  int64_t count = at::GradMode::is_enabled() ? left : std::min(left, reading_window_tokens);  // cuts have no gradient
+  reading.is_rereading = false;
+  if (context.context_tokens > 0 && context.long_text != LongText::slide) {
+    const int64_t room = context.context_tokens - (state.tokens_read - state.window_start);
+    if (room == 0) {
+      reading.is_rereading = true;
+      state.cached_tokens = 0;
+      state.tokens_read -= state.recent.size(1);
+      state.window_start = state.tokens_read;
+      return {state.recent, &state};
+    }
+    count = std::min(count, room);
+  }
+  return {reading.span.tokens.narrow(1, reading.start, count), &state};
+}
+
+void CachedModel::run_pass(const std::vector<Reading*>& readings, const BaseCall& call) const {
+  std::vector<TokenSpan> parts;
+  for (auto* reading : readings) {
+    parts.push_back(next_part(*reading));
+    auto& state = *reading->span.state;
+    state.cache.resize(static_cast<size_t>(2 * layers_));
+    drop_unseen_keys(state, parts.back().tokens.size(1));
+  }
+  const TokenRows rows(parts);
+  const auto hidden = run(rows, call);  // N,D
+  for (size_t index = 0; index < readings.size(); ++index) {
+    const auto& [tokens, state] = parts[index];
+    state->tokens_read += tokens.size(1);
+    state->cached_tokens += tokens.size(1);
+    const auto& context = state->context;
+    if (context.long_text == LongText::restart && context.context_tokens > 0) {
+      const auto all = state->recent.defined() ? at::cat({state->recent, tokens}, 1) : tokens;
+      const int64_t count = std::min(all.size(1), std::max<int64_t>(1, context.context_tokens / 2));
+      state->recent = all.slice(1, all.size(1) - count).clone();
+    }
+    if (readings[index]->is_rereading) continue;
+    readings[index]->start += tokens.size(1);
+    readings[index]->parts.push_back(rows.rows_of(index, hidden));
+  }
 }
 
 // Keys that no coming position sees go when room is short and they are many enough to be worth the move.
@@ -100,9 +140,10 @@ void CachedModel::drop_unseen_keys(BaseState& state, int64_t new_tokens) const {
   state.cached_tokens -= unseen;
 }
 
-// Room for new_tokens after the kept ones. The cache grows by half its size, so that the cost of a token does not
+// Room for new_tokens after the cached ones. The cache grows by half its size, so that the cost of a token does not
 // depend on how much was read.
-void CachedModel::make_room(BaseState& state, int64_t new_tokens, at::Tensor& cache, const at::Tensor& like) const {
+void CachedModel::make_room(const BaseState& state, int64_t new_tokens, at::Tensor& cache,
+                            const at::Tensor& like) const {
   const int64_t cached = state.cached_tokens, capacity = cache.defined() ? cache.size(2) : 0;
   if (cached + new_tokens <= capacity) return;
   const int64_t roomy = cached + new_tokens + std::max<int64_t>(64, (cached + new_tokens) / 2);
@@ -111,8 +152,17 @@ void CachedModel::make_room(BaseState& state, int64_t new_tokens, at::Tensor& ca
   cache = larger;
 }
 
-at::Tensor CachedModel::attend(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
+at::Tensor CachedModel::attend(const TokenRows& rows, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                                const at::Tensor& values, double dropout) const {
+  return rows.for_each_span([&](size_t span) {
+    const auto part = [&](const at::Tensor& all) { return rows.rows_of(span, all); };
+    return attend_span(*rows.spans()[span].state, layer, part(queries), part(keys), part(values), dropout);
+  });
+}
+
+// queries: B,T,heads,d   keys, values: B,T,key heads,d -> B,T,heads * d
+at::Tensor CachedModel::attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
+                                    const at::Tensor& values, double dropout) const {
   const int64_t count = keys.size(1), cached = state.cached_tokens, first_position = state.tokens_read - cached;
   const auto extend = [&](at::Tensor& cache, const at::Tensor& latest) {
     const auto added = latest.transpose(1, 2);  // B,key heads,T,d

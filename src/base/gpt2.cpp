@@ -63,24 +63,24 @@ at::Tensor Gpt2::dropped(const at::Tensor& x, const BaseCall& call) const {
   return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor Gpt2::run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  const auto positions = positions_.narrow(0, state.tokens_read - state.window_start, tokens.size(1));  // T,D
-  auto x = dropped(embedding_.select_rows(tokens) + positions, call);                                   // B,T,D
+at::Tensor Gpt2::run(const TokenRows& rows, const BaseCall& call) const {
+  const auto positions = at::embedding(positions_, rows.positions().to(device()));  // N,D
+  auto x = dropped(embedding_.select_rows(rows.tokens()) + positions, call);        // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), state, call), call);
-    const auto inner = product(normed(x, layer.inner_norm), layer.up.weight) + layer.up.bias;  // B,T,inner
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), rows, call), call);
+    const auto inner = product(normed(x, layer.inner_norm), layer.up.weight) + layer.up.bias;  // N,inner
     x = x + dropped(product(at::gelu(inner, "tanh"), layer.down.weight) + layer.down.bias, call);
   }
   return normed(x, final_norm_);
 }
 
-at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                            const BaseCall& call) const {
-  const auto all = product(x, layer.query_key_value.weight) + layer.query_key_value.bias;  // B,T,3D
-  const auto parts = all.view({x.size(0), x.size(1), 3, config_.heads, config_.width / config_.heads}).unbind(2);
+  const auto all = product(x, layer.query_key_value.weight) + layer.query_key_value.bias;  // N,3D
+  const auto parts = all.view({x.size(0), 3, config_.heads, config_.width / config_.heads}).unbind(1);
   const auto attended =
-      attend(state, index, parts[0], parts[1], parts[2], call.is_training ? config_.dropout : 0);  // B,T,D
+      attend(rows, index, parts[0], parts[1], parts[2], call.is_training ? config_.dropout : 0);  // N,D
   return product(attended, layer.output.weight) + layer.output.bias;
 }
 

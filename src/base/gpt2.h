@@ -22,14 +22,12 @@ class Gpt2 : public CachedModel {
   std::string architecture() const override { return "gpt2"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  NamedTensors parameters() const override { return weights_.parameters; }
-  const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
 
  private:
   struct Norm {
@@ -44,7 +42,7 @@ class Gpt2 : public CachedModel {
   };
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
-  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                        const BaseCall& call) const;
 
   Gpt2Config config_;
@@ -53,7 +51,6 @@ class Gpt2 : public CachedModel {
   std::vector<Layer> layers_;
   Norm final_norm_;
   HeadFactory head_;
-  ModelWeights weights_;
 };
 
 }  // namespace fwl

@@ -59,12 +59,12 @@ void Llama::check_context(const ContextOptions& context) const {
          std::to_string(context.context_tokens));
 }
 
-at::Tensor Llama::run(const at::Tensor& tokens, BaseState& state, const BaseCall&) const {
-  const auto angles = rotary_angles(frequencies_, state.tokens_read - state.window_start, tokens.size(1));
-  auto x = embedding_.select_rows(tokens);  // B,T,D
+at::Tensor Llama::run(const TokenRows& rows, const BaseCall&) const {
+  const auto angles = rotary_angles(frequencies_, rows.positions(), options());
+  auto x = embedding_.select_rows(rows.tokens());  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + attention(layer, index, rms_norm(x, layer.attention_gain, config_.norm_epsilon), angles, state);
+    x = x + attention(layer, index, rms_norm(x, layer.attention_gain, config_.norm_epsilon), angles, rows);
     const auto normed = rms_norm(x, layer.inner_gain, config_.norm_epsilon);
     x = x + layer.down.apply(swiglu(layer.gate.apply(normed), layer.up.apply(normed)));
   }
@@ -72,14 +72,14 @@ at::Tensor Llama::run(const at::Tensor& tokens, BaseState& state, const BaseCall
 }
 
 at::Tensor Llama::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                            BaseState& state) const {
+                            const TokenRows& rows) const {
   const auto in_heads = [&](const Matrix& matrix, const at::Tensor& bias, int64_t heads) {
-    return matrix.apply(x, bias).view({x.size(0), x.size(1), heads, config_.head_width});  // B,T,heads,d
+    return matrix.apply(x, bias).view({1, x.size(0), heads, config_.head_width});  // 1,N,heads,d
   };
   const auto queries = rotate_(in_heads(layer.query, layer.query_bias, config_.heads), angles, config_.rotary_pairs);
   const auto keys = rotate_(in_heads(layer.key, layer.key_bias, config_.key_heads), angles, config_.rotary_pairs);
   const auto values = in_heads(layer.value, layer.value_bias, config_.key_heads);
-  return layer.output.apply(attend(state, index, queries, keys, values), layer.output_bias);
+  return layer.output.apply(attend(rows, index, queries[0], keys[0], values[0]), layer.output_bias);
 }
 
 }  // namespace fwl

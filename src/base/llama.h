@@ -27,15 +27,13 @@ class Llama : public CachedModel {
   std::string architecture() const override { return "llama"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  NamedTensors parameters() const override { return weights_.parameters; }
-  const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   const LlamaConfig& config() const { return config_; }
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
 
  private:
   struct Layer {
@@ -44,7 +42,7 @@ class Llama : public CachedModel {
     at::Tensor query_bias, key_bias, value_bias, output_bias;
   };
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                       BaseState& state) const;
+                       const TokenRows& rows) const;
 
   LlamaConfig config_;
   at::Tensor frequencies_;  // d/2, double
@@ -52,7 +50,6 @@ class Llama : public CachedModel {
   std::vector<Layer> layers_;
   at::Tensor final_gain_;
   HeadFactory head_;
-  ModelWeights weights_;
 };
 
 }  // namespace fwl

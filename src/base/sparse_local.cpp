@@ -78,26 +78,26 @@ at::Tensor SparseLocal::dropped(const at::Tensor& x, const BaseCall& call) const
   return call.is_training && config_.dropout > 0 ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor SparseLocal::run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  const auto angles = rotary_angles(frequencies_, state.tokens_read, tokens.size(1));
-  auto x = dropped(embedded(tokens), call);  // B,T,D
+at::Tensor SparseLocal::run(const TokenRows& rows, const BaseCall& call) const {
+  const auto angles = rotary_angles(frequencies_, rows.positions(), options());
+  auto x = dropped(embedded(rows.tokens()), call);  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, state), call);
-    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // B,T,inner
+    x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, rows), call);
+    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // N,inner
     x = x + dropped(product(inner, layer.down.t()) + layer.down_bias, call);
   }
   return normed(x, final_norm_);
 }
 
 at::Tensor SparseLocal::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                                  BaseState& state) const {
-  const auto all = product(x, layer.query_key_value.t());  // B,T,3D
-  const auto parts = all.view({x.size(0), x.size(1), 3 * config_.heads, -1}).split(config_.heads, 2);
-  const auto turned = [&](const at::Tensor& heads) {
-    return rotate_(heads, angles, RotaryPairs::halves);  // B,T,heads,d
+                                  const TokenRows& rows) const {
+  const auto all = product(x, layer.query_key_value.t());  // N,3D
+  const auto parts = all.view({1, x.size(0), 3 * config_.heads, -1}).split(config_.heads, 2);
+  const auto rotated = [&](const at::Tensor& heads) {
+    return rotate_(heads, angles, RotaryPairs::halves)[0];  // N,heads,d
   };
-  return product(attend(state, index, turned(parts[0]), turned(parts[1]), parts[2]), layer.output.t());
+  return product(attend(rows, index, rotated(parts[0]), rotated(parts[1]), parts[2][0]), layer.output.t());
 }
 
 }  // namespace fwl

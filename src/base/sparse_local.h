@@ -26,15 +26,14 @@ class SparseLocal : public CachedModel {
   std::string architecture() const override { return "sparse-local"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
-  NamedTensors parameters() const override { return weights_.parameters; }
-  const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override { return {}; }
   const SparseLocalConfig& config() const { return config_; }
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  at::Tensor run(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  void weights_moved() override { head_.weights_moved(); }
+  at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
   VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
  private:
@@ -50,7 +49,7 @@ class SparseLocal : public CachedModel {
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
-                       BaseState& state) const;
+                       const TokenRows& rows) const;
 
   SparseLocalConfig config_;
   at::Tensor frequencies_, embedding_;
@@ -58,7 +57,6 @@ class SparseLocal : public CachedModel {
   std::vector<Layer> layers_;
   Norm final_norm_;
   HeadFactory head_;
-  ModelWeights weights_;
 };
 
 }  // namespace fwl

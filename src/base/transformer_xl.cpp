@@ -117,26 +117,33 @@ at::Tensor TransformerXl::dropped(const at::Tensor& x, const BaseCall& call) con
 }
 
 at::Tensor TransformerXl::in_heads(const at::Tensor& x) const {
-  return x.view({x.size(0), x.size(1), config_.heads, config_.head_width}).transpose(1, 2);
+  return x.unflatten(2, {config_.heads, config_.head_width}).transpose(1, 2);
 }
 
 at::Tensor TransformerXl::normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const {
   return at::layer_norm(x, {hidden_size()}, gain, shift, config_.norm_epsilon);
 }
 
-at::Tensor TransformerXl::read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
-  prepare(state, tokens.size(1));
-  auto x = dropped(embedding_(tokens), call);  // B,T,D
+std::vector<at::Tensor> TransformerXl::read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const {
+  for (const auto& [tokens, state] : spans) prepare(*state, tokens.size(1));
+  const TokenRows rows(spans);
+  auto x = dropped(embedding_(rows.tokens()), call);  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
-    const auto attended = x + attention(layer, index, x, state, call);
+    const auto attended = x + attention(layer, index, x, rows, call);
     x = config_.is_pre_norm ? attended : normed(attended, layer.attention_gain, layer.attention_shift);
     const auto transformed = x + inner(layer, x, call);
     x = config_.is_pre_norm ? transformed : normed(transformed, layer.inner_gain, layer.inner_shift);
   }
-  state.tokens_read += tokens.size(1);
-  if (!wants_gradient()) state.cached_tokens += tokens.size(1);
-  return dropped(x, call);
+  const auto out = dropped(x, call);
+  std::vector<at::Tensor> hidden;
+  for (size_t span = 0; span < spans.size(); ++span) {
+    auto& state = *spans[span].state;
+    state.tokens_read += spans[span].tokens.size(1);
+    if (!wants_gradient()) state.cached_tokens += spans[span].tokens.size(1);
+    hidden.push_back(rows.rows_of(span, out));
+  }
+  return hidden;
 }
 
 // Memories start as zeros of full length, which every position sees. Then: inputs per layer where gradients are wanted
@@ -144,11 +151,10 @@ at::Tensor TransformerXl::read_checked(const at::Tensor& tokens, BaseState& stat
 void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   const auto count = static_cast<size_t>(config_.layers);
   const int64_t memory = state.context.memory_tokens;
-  const auto options = layers_.front().up.options().requires_grad(false);
   if (wants_gradient()) {
     if (state.cache.empty()) {
       for (size_t index = 0; index < count; ++index)
-        state.cache.push_back(at::zeros({state.sequences, memory, hidden_size()}, options));
+        state.cache.push_back(at::zeros({state.sequences, memory, hidden_size()}, options()));
       state.cached_tokens = memory;
     }
     if (state.cache.size() != count)
@@ -160,16 +166,16 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   if (state.cache.size() == count && count > 0) {  // from training: project what was kept
     std::vector<at::Tensor> projected;
     for (size_t index = 0; index < count; ++index) {
-      const auto pair = project(layers_[index], state.cache[index]);
+      const auto pair = project(layers_[index], attention_input(layers_[index], state.cache[index]));
       projected.push_back(pair.keys);
       projected.push_back(pair.values);
     }
     state.cache = projected;
   }
   if (state.cache.empty()) {
-    const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options);
+    const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options());
     for (const auto& layer : layers_) {  // a norm before the projection makes something even of zeros
-      const auto [key, value] = project(layer, nothing);
+      const auto [key, value] = project(layer, attention_input(layer, nothing));
       for (const auto& start : {key, value}) state.cache.push_back(start.expand({-1, -1, memory, -1}));
     }
     state.cached_tokens = memory;
@@ -177,7 +183,7 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   if (state.cached_tokens + tokens <= state.cache.front().size(2)) return;
   const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
   for (auto& cache : state.cache) {
-    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options);
+    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options());
     larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.cached_tokens - memory, memory));
     cache = larger;
   }
@@ -191,21 +197,23 @@ at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& 
   auto& known = state.derived[static_cast<size_t>(index)];
   if (!wants_gradient() && known.defined() && known.size(1) == keys) return known;
   const auto& weight = layers_[static_cast<size_t>(index)].distance;
-  const auto options = weight.options().requires_grad(false);
-  auto distances = at::arange(keys - 1, -1, -1, options.dtype(at::kDouble));
+  auto distances = at::arange(keys - 1, -1, -1, at::kDouble);
   if (state.context.clamp_tokens > 0) distances.clamp_max_(state.context.clamp_tokens);
-  const auto steps = at::arange(0, hidden_size(), 2, options.dtype(at::kDouble)) / static_cast<double>(hidden_size());
-  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                                  // keys,D/2
-  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options.dtype()), call);  // keys,D
+  const auto steps = at::arange(0, hidden_size(), 2, at::kDouble) / static_cast<double>(hidden_size());
+  const auto angles = at::outer(distances, at::pow(10000.0, -steps));                            // keys,D/2
+  const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options()), call);  // keys,D
   const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_width}).transpose(0, 1);
   known = wants_gradient() ? at::Tensor() : projected;
   return projected;
 }
 
-TransformerXl::KeysAndValues TransformerXl::project(const Layer& layer, const at::Tensor& hidden) const {
+at::Tensor TransformerXl::attention_input(const Layer& layer, const at::Tensor& x) const {
+  return config_.is_pre_norm ? normed(x, layer.attention_gain, layer.attention_shift) : x;
+}
+
+TransformerXl::KeysAndValues TransformerXl::project(const Layer& layer, const at::Tensor& input) const {
   const int64_t all_heads = config_.heads * config_.head_width;
-  const auto input = config_.is_pre_norm ? normed(hidden, layer.attention_gain, layer.attention_shift) : hidden;
-  const auto both = product(input, layer.query_key_value.narrow(0, all_heads, 2 * all_heads).t()).chunk(2, 2);
+  const auto both = product(input, layer.query_key_value.narrow(0, all_heads, 2 * all_heads).t()).chunk(2, -1);
   return {in_heads(both[0]), in_heads(both[1])};
 }
 
@@ -214,14 +222,11 @@ TransformerXl::KeysAndValues TransformerXl::extend_hidden(const Layer& layer, in
   auto& memory = state.cache[static_cast<size_t>(index)];
   const auto all = at::cat({memory, x}, 1);  // B,K,D
   memory = all.detach().slice(1, all.size(1) - state.context.memory_tokens).clone();
-  return project(layer, all);
+  return project(layer, attention_input(layer, all));
 }
 
-TransformerXl::KeysAndValues TransformerXl::extend(const Layer& layer, int64_t index, const at::Tensor& x,
-                                                   BaseState& state) const {
-  if (wants_gradient()) return extend_hidden(layer, index, x, state);
-  const auto latest = project(layer, x);
-  const int64_t cached = state.cached_tokens, memory = state.context.memory_tokens, count = x.size(1);
+TransformerXl::KeysAndValues TransformerXl::extend(int64_t index, const KeysAndValues& latest, BaseState& state) const {
+  const int64_t cached = state.cached_tokens, memory = state.context.memory_tokens, count = latest.keys.size(2);
   const auto append = [&](size_t cache_index, const at::Tensor& added) {
     auto& cache = state.cache[cache_index];
     cache.narrow(2, cached, count).copy_(added);
@@ -231,16 +236,26 @@ TransformerXl::KeysAndValues TransformerXl::extend(const Layer& layer, int64_t i
           append(static_cast<size_t>(2 * index + 1), latest.values)};
 }
 
-at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+// Without gradients the keys and values of all spans are projected together; with them, those of each span's memory
+// come along.
+at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                                     const BaseCall& call) const {
   const int64_t all_heads = config_.heads * config_.head_width;
-  const auto input = config_.is_pre_norm ? normed(x, layer.attention_gain, layer.attention_shift) : x;
-  const auto queries = in_heads(product(input, layer.query_key_value.narrow(0, 0, all_heads).t()));  // B,heads,T,d
-  const auto [keys, values] = extend(layer, index, x, state);
-  const auto distances = distance_keys(index, keys.size(2), state, call);
-  const auto attended = relative_attention(queries, keys, values, distances, {layer.content_bias, layer.position_bias},
-                                           state.context.is_same_length ? state.context.memory_tokens : 0,
-                                           call.is_training ? config_.attention_dropout : 0);  // B,T,heads*d
+  const auto input = attention_input(layer, x);                                            // N,D
+  const auto queries = product(input, layer.query_key_value.narrow(0, 0, all_heads).t());  // N,heads*d
+  const auto both = wants_gradient()
+                        ? at::Tensor()
+                        : product(input, layer.query_key_value.narrow(0, all_heads, 2 * all_heads).t());  // N,2*heads*d
+  const auto attended = rows.for_each_span([&](size_t span) {
+    auto& state = *rows.spans()[span].state;
+    const auto latest = [&](int64_t first) { return in_heads(rows.rows_of(span, both.narrow(1, first, all_heads))); };
+    const auto [keys, values] = wants_gradient() ? extend_hidden(layer, index, rows.rows_of(span, x), state)
+                                                 : extend(index, {latest(0), latest(all_heads)}, state);
+    return relative_attention(
+        in_heads(rows.rows_of(span, queries)), keys, values, distance_keys(index, keys.size(2), state, call),
+        {layer.content_bias, layer.position_bias}, state.context.is_same_length ? state.context.memory_tokens : 0,
+        call.is_training ? config_.attention_dropout : 0);  // B,T,heads*d
+  });
   return dropped(product(attended, layer.output.t()), call);
 }
 

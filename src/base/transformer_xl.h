@@ -32,8 +32,6 @@ class TransformerXl : public BaseModel {
   std::string architecture() const override { return "transformer-xl"; }
   int64_t hidden_size() const override { return config_.vocabulary.hidden_size; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
-  NamedTensors parameters() const override { return weights_.parameters; }
-  const WeightCounts& weight_counts() const override { return weights_.counts; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   BaseState trimmed(const BaseState& state) const override;
@@ -44,8 +42,9 @@ class TransformerXl : public BaseModel {
   const TransformerXlConfig& config() const { return config_; }
 
  protected:
-  at::Tensor read_checked(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const override;
+  std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const override;
   void check_context(const ContextOptions& context) const override;
+  void weights_moved() override { head_.weights_moved(); }
 
  private:
   struct Layer {
@@ -63,10 +62,11 @@ class TransformerXl : public BaseModel {
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor in_heads(const at::Tensor& x) const;  // B,T,heads*d -> B,heads,T,d
   at::Tensor distance_keys(int64_t index, int64_t keys, BaseState& state, const BaseCall& call) const;
-  KeysAndValues project(const Layer& layer, const at::Tensor& hidden) const;
-  KeysAndValues extend(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
+  at::Tensor attention_input(const Layer& layer, const at::Tensor& x) const;
+  KeysAndValues project(const Layer& layer, const at::Tensor& input) const;  // B,T,D
+  KeysAndValues extend(int64_t index, const KeysAndValues& latest, BaseState& state) const;
   KeysAndValues extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
-  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state,
+  at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                        const BaseCall& call) const;
   at::Tensor inner(const Layer& layer, const at::Tensor& x, const BaseCall& call) const;
   at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const;
@@ -76,7 +76,6 @@ class TransformerXl : public BaseModel {
   AdaptiveEmbedding embedding_;
   HeadFactory head_;
   std::vector<Layer> layers_;
-  ModelWeights weights_;
 };
 
 }  // namespace fwl

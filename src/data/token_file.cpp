@@ -20,6 +20,13 @@ Digest digest_of(const uint8_t (&bytes)[32]) {
   return digest;
 }
 
+// Without the control characters that a binary file would soon have.
+bool looks_like_text(std::string_view start) {
+  return !start.empty() && std::ranges::all_of(start, [](unsigned char letter) {
+    return letter >= 0x20 || letter == '\n' || letter == '\r' || letter == '\t';
+  });
+}
+
 }  // namespace
 
 void TokenView::reject(std::string_view expected, const std::string& got) const {
@@ -27,6 +34,9 @@ void TokenView::reject(std::string_view expected, const std::string& got) const 
 }
 
 TokenView::TokenView(std::string where, std::span<const std::byte> bytes) : where_(std::move(where)), bytes_(bytes) {
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), sizeof header_));
+  if (!start.starts_with(std::string_view(token_file_magic, sizeof token_file_magic)) && looks_like_text(start))
+    fail(where_, "a token file", "text", "make a token file of it with fwl tokenize, or give it as --text");
   if (bytes.size() < sizeof header_) reject("a token file of at least 256 bytes", fmt::format("{}", bytes.size()));
   std::memcpy(&header_, bytes.data(), sizeof header_);
   check_header();

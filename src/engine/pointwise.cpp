@@ -44,10 +44,14 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   return out;
 }
 
+RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions,
+                           const at::TensorOptions& options) {
+  const auto angles = at::outer(positions.to(frequencies.options()), frequencies);  // T,d/2
+  return {angles.cos().to(options), angles.sin().to(options)};
+}
+
 RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count) {
-  const auto positions = at::arange(first, first + count, frequencies.options());  // count
-  const auto angles = at::outer(positions, frequencies);                           // count,d/2
-  return {angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
+  return rotary_angles(frequencies, at::arange(first, first + count, at::kLong));
 }
 
 namespace {

@@ -15,11 +15,13 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 // from each half (as Hugging Face has it).
 enum class RotaryPairs { neighbours, halves };
 
-// The angles of positions first … first + count - 1.
 struct RotaryAngles {
-  at::Tensor cosines, sines;  // count,d/2
+  at::Tensor cosines, sines;  // T,d/2
 };
-RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count);  // frequencies: d/2, double
+// frequencies: d/2, double   positions: T, or the T that follow from `first` on
+RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions,
+                           const at::TensorOptions& options = at::kFloat);
+RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count);
 
 // x: B,T,heads,d. Where no gradients are wanted and x is contiguous, x itself is turned.
 at::Tensor rotate_(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs);

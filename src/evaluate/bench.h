@@ -28,7 +28,7 @@ struct BenchResult {
   double deviation() const;
 };
 
-// Reads random words; the repetitions of a test take turns over the methods, after one round that is not counted.
+// Reads random tokens; the repetitions of a test take turns over the methods, after one round that is not counted.
 std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOptions& options,
                                    const ProgressReport& progress);
 

@@ -14,7 +14,7 @@ struct DynamicOptions {
   double eta = 1e-4;    // rate
   double lambda = 0;    // pull back to the start (rms)
   double epsilon = 1e-5;
-  bool resets = false;  // start anew wherever fast weights do, with every window or document
+  bool reset = false;  // start anew wherever fast weights do, with every window or document
 };
 
 // While it lives, the model's weights want gradients and move; afterwards they are as they were, bit for bit.

@@ -20,16 +20,12 @@ namespace {
 class PieceReader {
  public:
   PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)
-      : model_(model),
-        tokens_(tokens),
-        options_(options),
-        device_(model.base().parameters().front().second.device()),
-        session_(model.new_session()) {}
+      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {}
 
   Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) session_.base = model_.base().new_state(1);
     if (piece.resets_fast) session_.fast = {};
-    const auto ids = token_tensor(tokens_, piece.first, piece.count + 1).to(device_);
+    const auto ids = token_tensor(tokens_, piece.first, piece.count + 1);
     const int64_t first_scored = piece.first_scored - piece.first - 1;  // earlier tokens are only context
     const auto losses = model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_,
                                             options_, first_scored);
@@ -41,7 +37,6 @@ class PieceReader {
   const LanguageModel& model_;
   const TokenView& tokens_;
   ReadOptions options_;
-  at::Device device_;
   Session session_;
 };
 
@@ -97,7 +92,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   const auto start = std::chrono::steady_clock::now();
   double sum = 0;
   for (size_t index = 0; index < pieces.size(); ++index) {
-    if (dynamic && method.dynamic.resets && pieces[index].resets_fast) dynamic->reset();
+    if (dynamic && method.dynamic.reset && pieces[index].resets_fast) dynamic->reset();
     const auto losses = reader.read(pieces[index]).adapted;
     append(series, pieces[index], losses);
     sum += losses.detach().sum(at::kDouble).item<double>();

@@ -38,12 +38,14 @@ void keep_min_p(Candidates& all, double min_p) {
 }  // namespace
 
 void add_fields(Fields& fields, SamplerOptions& options) {
-  fields.add("temperature", options.temperature, "0: always the likeliest token").range(0, 100);
+  fields.add("temperature", options.temperature, "0: always the likeliest token").range(0, 100).alias("temp");
   fields.add("top_k", options.top_k, "choose among so many of the likeliest tokens; 0: all").range(0, 1 << 30);
   fields.add("top_p", options.top_p, "choose among the likeliest ones with this share of the probability").range(0, 1);
   fields.add("min_p", options.min_p, "drop tokens below this share of the likeliest one's probability").range(0, 1);
   fields.add("repeat_penalty", options.repeat_penalty, "divides the logits of recent tokens; 1: none").range(0.01, 100);
-  fields.add("repeat_last", options.repeat_last, "how many tokens are recent").range(0, recent_tokens);
+  fields.add("repeat_last", options.repeat_last, "how many tokens are recent")
+      .range(0, recent_tokens)
+      .alias("repeat_last_n");
 }
 
 double uniform_draw(int64_t seed, int64_t draws) {
@@ -84,10 +86,10 @@ std::vector<Sampler::Candidate> Sampler::candidates(std::span<const float> logit
   return all;
 }
 
-int64_t Sampler::choose(std::span<const float> logits, WritingPlace& place) const {
-  const auto all = candidates(logits, place.recent);
+int64_t Sampler::choose(std::span<const float> logits, SamplerState& state) const {
+  const auto all = candidates(logits, state.recent);
   if (options_.temperature == 0) return all.front().token;
-  double left = uniform_draw(place.seed, place.draws++);
+  double left = uniform_draw(state.seed, state.draws++);
   for (const auto& one : all)
     if ((left -= one.probability) < 0) return one.token;
   return all.back().token;

@@ -40,7 +40,7 @@ class Sampler {
   std::vector<Candidate> candidates(std::span<const float> logits, std::span<const int64_t> recent) const;
 
   // Greedy choices draw no number.
-  int64_t choose(std::span<const float> logits, WritingPlace& place) const;
+  int64_t choose(std::span<const float> logits, SamplerState& state) const;
 
  private:
   std::vector<float> penalized(std::span<const float> logits, std::span<const int64_t> recent) const;

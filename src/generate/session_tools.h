@@ -4,24 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "model/session_file.h"
+
 namespace fwl {
 
 struct SessionFacts {
-  std::string architecture, model;
-  int64_t texts = 1, tokens_read = 0, cached_tokens = 0;
-  int64_t fast_tokens = 0;  // that moved the fast weights
-  int64_t memory_bytes = 0, fast_bytes = 0;
-  struct Sum {
-    std::string weight;
-    double norm;  // of the sum of gradients, without the step size
+  SessionHeader header;
+  int64_t base_bytes = 0, fast_bytes = 0;
+  struct Norm {
+    std::string tensor;  // of the fast-weight state
+    double norm;
   };
-  std::vector<Sum> sums;
+  std::vector<Norm> state;
 };
 SessionFacts describe_session(const std::string& path);
 
 // Each writes the file anew, atomically; one that is damaged is refused and stays as it is.
-void reset_session(const std::string& path);                 // forgets the fast weights, keeps the memory
-void decay_session(const std::string& path, double factor);  // multiplies the sums of gradients
+void reset_session(const std::string& path);                 // forgets the fast weights, keeps the KV cache
+void decay_session(const std::string& path, double factor);  // multiplies the fast-weight state
 void copy_session(const std::string& from, const std::string& to);
 
 }  // namespace fwl

@@ -29,6 +29,10 @@ std::shared_ptr<const Head> HeadFactory::head() const {
   return has_slices && at::GradMode::is_enabled() ? make_adaptive_softmax() : kept_;
 }
 
+void HeadFactory::weights_moved() {
+  if (config_.head == HeadKind::adaptive_softmax) kept_ = make_adaptive_softmax();
+}
+
 void HeadFactory::ask_for_softmax(const HeadNames& names, const Initial& initial, ParameterList& list) {
   weights_.push_back(config_.is_tied ? Matrix()
                                      : list.head_matrix(names.weight, config_.size, config_.hidden_size, initial));

@@ -30,6 +30,7 @@ class HeadFactory {
   // The same head each time, but for an adaptive one while gradients are recorded: slices of a table belong to the
   // graph in which they are used.
   std::shared_ptr<const Head> head() const;
+  void weights_moved();  // to another device: slices stay where they were
 
  private:
   void ask_for_softmax(const HeadNames& names, const Initial& initial, ParameterList& list);

@@ -17,6 +17,7 @@ SoftmaxHead::SoftmaxHead(Matrix weight, at::Tensor bias, HeadOptions options)
 }
 
 const at::Tensor& SoftmaxHead::weight() const {
+  if (!weight_.is_quantized()) return weight_.dense();
   std::call_once(is_dequantized_, [this] { dense_weight_ = weight_.dequantized(); });
   return dense_weight_;
 }

@@ -40,7 +40,7 @@ Adaptation adaptation_from_name(const std::string& name) {
 }
 
 Session Session::clone() const {
-  return {base.clone(), fast.clone(), last_hidden.defined() ? last_hidden.clone() : at::Tensor(), place};
+  return {base.clone(), fast.clone(), last_hidden.defined() ? last_hidden.clone() : at::Tensor(), sampler};
 }
 
 void Session::detach() {
@@ -70,7 +70,8 @@ Session LanguageModel::new_session(int64_t sequences, const ContextOptions& cont
   return {base_->new_state(sequences, context), {}, {}, {}};
 }
 
-Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const ReadOptions& options) const {
+Losses LanguageModel::read(const at::Tensor& given, Session& session, const ReadOptions& options) const {
+  const auto tokens = given.to(base_->device());
   const int64_t window = window_tokens(tokens.size(-1));
   LossParts parts;
   for (int64_t start = 0; start == 0 || start < tokens.size(-1); start += window) {
@@ -83,12 +84,13 @@ Losses LanguageModel::read(const at::Tensor& tokens, Session& session, const Rea
     if (predicting.size(1) == 0) continue;
     parts.add(score(predicting, part.slice(1, is_start ? 1 : 0).to(at::kLong), session, options));
   }
-  return parts.joined(at::empty({session.sequences(), 0}));
+  return parts.joined(at::empty({session.sequences(), 0}, base_->options()));
 }
 
-Losses LanguageModel::read_targets(const at::Tensor& inputs, const at::Tensor& targets, Session& session,
+Losses LanguageModel::read_targets(const at::Tensor& inputs, const at::Tensor& given_targets, Session& session,
                                    const ReadOptions& options, int64_t first_scored,
                                    const at::Tensor& token_weights) const {
+  const auto targets = given_targets.to(base_->device());
   const int64_t tokens = inputs.size(1), window = window_tokens(tokens);
   LossParts parts;
   for (int64_t start = 0; start < tokens; start += window) {
@@ -100,7 +102,7 @@ Losses LanguageModel::read_targets(const at::Tensor& inputs, const at::Tensor& t
     parts.add(
         score(hidden.slice(1, scored - start), targets.slice(1, scored, end).contiguous(), session, options, weights));
   }
-  return parts.joined(at::empty({session.sequences(), 0}));
+  return parts.joined(at::empty({session.sequences(), 0}, base_->options()));
 }
 
 Losses LanguageModel::score(const at::Tensor& hidden, const at::Tensor& targets, Session& session,

@@ -7,12 +7,11 @@
 
 #include "base/base_model.h"
 #include "memory/fast_state.h"
-#include "weights/tensor_reader.h"
 
 namespace fwl {
 
-// Where the writing of a text stands besides the model's own memory.
-struct WritingPlace {
+// What the sampler carries from token to token.
+struct SamplerState {
   int64_t seed = 0, draws = 0;  // of the random numbers
   std::vector<int64_t> recent;  // the last tokens
 };
@@ -21,7 +20,7 @@ struct Session {
   BaseState base;
   FastState fast;          // undefined without a memory, and until it has read something
   at::Tensor last_hidden;  // B,D: the base's output for the last token, which waits for its target; undefined at first
-  WritingPlace place;
+  SamplerState sampler;
 
   int64_t sequences() const { return base.sequences; }
   int64_t tokens_read() const { return base.tokens_read; }
@@ -29,11 +28,5 @@ struct Session {
   void detach();  // cuts the fast weights off from the graph that made them
   size_t bytes() const;
 };
-
-// In a session file the names of the fast-weight state begin with this.
-inline constexpr const char* fast_state_prefix = "state.";
-
-// A file that says it is a session, its checksum right; of any model.
-TensorReader open_session_file(const std::string& path);
 
 }  // namespace fwl

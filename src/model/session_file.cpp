@@ -1,4 +1,6 @@
 // Saved sessions: what base model and layer remember, checked against the model that is to go on with it.
+#include "model/session_file.h"
+
 #include <fmt/format.h>
 
 #include "engine/torch.h"
@@ -48,12 +50,11 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   if (shapes.size() != state.cache.size())
     fail(reader.path(), fmt::format("{} cached tensors", shapes.size()), std::to_string(state.cache.size()),
          "a session of another model?");
-  const auto type = model.parameters().front().second.scalar_type();
   for (size_t index = 0; index < shapes.size(); ++index)
-    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], type);
+    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], model.dtype()).to(model.device());
   if (reader.has("base.recent")) {
     const auto count = reader.take_number("base.recent_tokens");
-    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong);
+    state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong).to(model.device());
     if (count > 0 &&
         (state.recent.min().item<int64_t>() < 0 || state.recent.max().item<int64_t>() >= model.vocabulary_size()))
       fail(reader.path(), "tokens of the model's vocabulary", "others", "the file is damaged");
@@ -61,23 +62,24 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   return state;
 }
 
-void append_place(TensorMap& tensors, const WritingPlace& place) {
-  if (place.recent.empty() && place.seed == 0 && place.draws == 0) return;
-  tensors["place.numbers"] = numbers_tensor({place.seed, place.draws, static_cast<int64_t>(place.recent.size())});
-  if (!place.recent.empty()) tensors["place.recent"] = numbers_tensor(place.recent);
+void append_sampler(TensorMap& tensors, const SamplerState& sampler) {
+  if (sampler.recent.empty() && sampler.seed == 0 && sampler.draws == 0) return;
+  tensors["sampler.numbers"] =
+      numbers_tensor({sampler.seed, sampler.draws, static_cast<int64_t>(sampler.recent.size())});
+  if (!sampler.recent.empty()) tensors["sampler.recent"] = numbers_tensor(sampler.recent);
 }
 
-WritingPlace take_place(TensorReader& reader, int64_t vocabulary_size) {
-  WritingPlace place;
-  if (!reader.has("place.numbers")) return place;
-  const auto numbers = reader.take_numbers("place.numbers", 3);
-  place.seed = numbers[0];
-  place.draws = numbers[1];
-  if (numbers[2] > 0) place.recent = reader.take_numbers("place.recent", numbers[2]);
-  for (const auto token : place.recent)
+SamplerState take_sampler(TensorReader& reader, int64_t vocabulary_size) {
+  SamplerState sampler;
+  if (!reader.has("sampler.numbers")) return sampler;
+  const auto numbers = reader.take_numbers("sampler.numbers", 3);
+  sampler.seed = numbers[0];
+  sampler.draws = numbers[1];
+  if (numbers[2] > 0) sampler.recent = reader.take_numbers("sampler.recent", numbers[2]);
+  for (const auto token : sampler.recent)
     if (token >= vocabulary_size)
       fail(reader.path(), "tokens of the model's vocabulary", std::to_string(token), "the file is damaged");
-  return place;
+  return sampler;
 }
 
 }  // namespace
@@ -89,6 +91,15 @@ TensorReader open_session_file(const std::string& path) {
     fail(path, fmt::format("a session ({})", session_format), "'" + format + "'",
          "not a session file, or of another version");
   return reader;
+}
+
+SessionHeader session_header(TensorReader reader) {
+  const auto numbers = reader.take_numbers("base.numbers", 5);
+  SessionHeader header{text_of(reader.metadata(), "architecture"), text_of(reader.metadata(), "model"), numbers[0],
+                       numbers[1], numbers[2]};
+  const auto fast_tokens = std::string(fast_state_prefix) + "tokens_read";
+  if (reader.has(fast_tokens)) header.fast_tokens = reader.take_numbers(fast_tokens, header.sequences)[0];
+  return header;
 }
 
 void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
@@ -105,22 +116,22 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
   }
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
   if (session.fast.is_defined()) append_state(tensors, fast_state_prefix, session.fast);
-  append_place(tensors, session.place);
+  append_sampler(tensors, session.sampler);
 }
 
 Session LanguageModel::take_session(TensorReader& reader) const {
   Session session;
   session.base = take_base(reader, *base_);
-  const auto type = base_->parameters().front().second.scalar_type();
   if (reader.has("last_hidden"))
-    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, type);
+    session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, base_->dtype())
+                              .to(base_->device());
   if (memory_ && reader.has(std::string(fast_state_prefix) + "sequences")) {
     session.fast = take_state(reader, fast_state_prefix, memory_->state_layout(*base_->head()));
     if (session.fast.sequences() != session.sequences())
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
   }
-  session.place = take_place(reader, base_->vocabulary_size());
+  session.sampler = take_sampler(reader, base_->vocabulary_size());
   return session;
 }
 

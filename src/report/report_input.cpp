@@ -56,7 +56,7 @@ ReportInput read_report_input(const std::vector<std::string>& paths) {
     }
     const MemoryMap map(path);
     if (looks_like_samples(map.text()))
-      input.writings.push_back(parse_samples(path, map.text()));
+      input.generations.push_back(parse_samples(path, map.text()));
     else
       add_result(input.results, read_result(path, map));
   }

@@ -46,7 +46,7 @@ Report make_report(const ReportOptions& options) {
   // One statement each: captions are numbered in the order of the calls.
   auto sections = results_section(input.results, captions);
   sections += training_section(input.runs, captions);
-  sections += writing_section(input.writings, captions);
+  sections += generation_section(input.generations, captions);
   std::string picture;
   if (pair) {
     const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);

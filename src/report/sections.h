@@ -16,8 +16,8 @@ std::string results_section(const std::vector<EvaluationResult>& results, Captio
 // Losses and step sizes by step.
 std::string training_section(const std::vector<TrainingRun>& runs, Captions& captions);
 
-// How much written texts repeat themselves.
-std::string writing_section(const std::vector<WritingSamples>& all, Captions& captions);
+// How much generated texts repeat themselves.
+std::string generation_section(const std::vector<GenerationSamples>& all, Captions& captions);
 
 // The gain of one method over another by position, frequency in training (without counts: empty) and repetition.
 struct GainCharts {

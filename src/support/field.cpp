@@ -40,6 +40,12 @@ std::string expected_text(const Field& field) {
   return kind + bounds_text(field);
 }
 
+std::string dashed(std::string name) {
+  for (auto& letter : name)
+    if (letter == '_') letter = '-';
+  return "--" + name;
+}
+
 [[noreturn]] void reject(std::string_view where, const Field& field, const std::string& got,
                          const std::string& cause = {}) {
   fail(fmt::format("{}: {}", where, field.name), expected_text(field), got, cause);
@@ -106,11 +112,20 @@ Field& Field::short_name(std::string letter) {
   return *this;
 }
 
+Field& Field::alias(std::string other_name) {
+  aliases.push_back(std::move(other_name));
+  return *this;
+}
+
 std::string Field::flag() const {
-  auto dashed = name;
-  for (auto& letter : dashed)
-    if (letter == '_') letter = '-';
-  return "--" + dashed;
+  return dashed(name);
+}
+
+std::vector<std::string> Field::flags() const {
+  std::vector<std::string> all = {flag()};
+  for (const auto& other : aliases) all.push_back(dashed(other));
+  if (!short_flag.empty()) all.push_back("-" + short_flag);
+  return all;
 }
 
 std::string Field::type_name() const {
@@ -125,7 +140,7 @@ std::string Field::type_name() const {
 }
 
 std::string Field::default_text() const {
-  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : ""); },
+  return std::visit(Overloaded{[](const bool* value) { return std::string(*value ? "true" : "false"); },
                                [](const int64_t* value) { return fmt::format("{}", *value); },
                                [](const double* value) { return fmt::format("{}", *value); },
                                [](const std::string* value) { return *value; },

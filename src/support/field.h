@@ -23,6 +23,7 @@ struct Field {
   bool is_required = false;
   bool is_positional = false;
   std::string short_flag;                // "p" for -p
+  std::vector<std::string> aliases;      // "ctx_size" for --ctx-size: other names for the flag, not for TOML
   const std::string* chooser = nullptr;  // where set, the field counts only while this text is `choice`
   std::string choice;
   bool may_be_unused = false;  // setting it while it does not count is no mistake
@@ -34,11 +35,15 @@ struct Field {
   Field& required();
   Field& positional();
   Field& short_name(std::string letter);
+  Field& alias(std::string other_name);
 
   bool counts() const { return !chooser || *chooser == choice; }
-  std::string flag() const;          // "--segment-tokens"
-  std::string type_name() const;     // "INT", "FLOAT", "TEXT", …, with bounds or choices
-  std::string default_text() const;  // the target's present value
+  bool is_boolean() const { return std::holds_alternative<bool*>(target); }
+  bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(target); }
+  std::string flag() const;                // "--segment-tokens"
+  std::vector<std::string> flags() const;  // that, the aliases, and "-n"
+  std::string type_name() const;           // "INT", "FLOAT", "TEXT", …, with bounds or choices
+  std::string default_text() const;        // the target's present value
 
   // Each throws UserError that names `where`, the field, what it accepts and what came.
   void set_text(std::string_view where, const std::string& text);  // lists: comma separated

@@ -21,6 +21,32 @@ nlohmann::json to_json(const toml::node& node) {
   return nlohmann::json::parse(out.str());
 }
 
+toml::array to_array(const nlohmann::json& list) {
+  toml::array array;
+  for (const auto& value : list)
+    value.is_string() ? array.push_back(value.get<std::string>()) : array.push_back(value.get<int64_t>());
+  return array;
+}
+
+toml::table to_table(const nlohmann::json& object) {
+  toml::table table;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object())
+      table.insert(key, to_table(value));
+    else if (value.is_array())
+      table.insert(key, to_array(value));
+    else if (value.is_boolean())
+      table.insert(key, value.get<bool>());
+    else if (value.is_number_integer())
+      table.insert(key, value.get<int64_t>());
+    else if (value.is_number())
+      table.insert(key, value.get<double>());
+    else
+      table.insert(key, value.get<std::string>());
+  }
+  return table;
+}
+
 }  // namespace
 
 void Fields::add_choice(const Field& chooser, const std::string& choice, const Fields& own, bool may_be_unused) {
@@ -126,6 +152,12 @@ nlohmann::json Fields::to_json() const {
     *node = field.to_json();
   }
   return object;
+}
+
+std::string Fields::to_toml() const {
+  std::ostringstream out;
+  out << toml::toml_formatter{to_table(to_json())} << '\n';
+  return out.str();
 }
 
 void Fields::check(std::string_view where) const {

@@ -38,6 +38,7 @@ class Fields {
   void set_json(std::string_view where, const nlohmann::json& object);  // nested or dotted keys
   void load_toml(const std::string& path);
   nlohmann::json to_json() const;  // the fields that count, nested by the dots in names
+  std::string to_toml() const;     // the same, as load_toml reads it
 
   // Checks bounds and choices of every field that counts, and that no other was set; called after all sources have been
   // read.

@@ -32,8 +32,8 @@ AttachConfig::AttachConfig() {
 
 void add_fields(Fields& fields, AttachConfig& config) {
   fields.add("base", config.base, "the pretrained model: a GGUF file or a Hugging Face folder").required();
-  fields.add("trains_base", config.trains_base, "train the base too (Hugging Face folders)");
-  fields.add("trains_slow", config.trains_slow,
+  fields.add("train_base", config.train_base, "train the base too (Hugging Face folders)");
+  fields.add("train_slow", config.train_slow,
              "false: only keys, step sizes and decays; without fast weights the model stays its base exactly");
   fields.add("window_tokens", config.window_tokens, "the base starts anew after so many tokens").range(2, 1 << 24);
   fields.add("segment_tokens", config.segment_tokens, "tokens of a lane in a step").range(1, 1 << 24);
@@ -48,26 +48,25 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
                        const AttachText& valid, const ProgressReport& progress)
     : config_(config), base_(std::move(base)) {
   if (!config_.memory.is_present()) fail("memory.kind", "something to attach", "none");
-  if (config_.trains_base && !std::filesystem::is_directory(config_.base))
-    fail("trains_base", "a Hugging Face folder as the base", config_.base, "packed files cannot be written back");
-  if (config_.trains_base && config_.segment_tokens > config_.window_tokens)
+  if (config_.train_base && !std::filesystem::is_directory(config_.base))
+    fail("train_base", "a Hugging Face folder as the base", config_.base, "quantised files cannot be written back");
+  if (config_.train_base && config_.segment_tokens > config_.window_tokens)
     fail("segment_tokens", fmt::format("at most window_tokens, {}", config_.window_tokens),
          std::to_string(config_.segment_tokens), "a trained base reads a segment at a time");
-  if (!config_.trains_slow &&
-      (config_.trains_base || !config_.memory.starts_as_identity() || config_.objective.name == "static"))
-    fail("trains_slow = false", "a frozen base, a memory that adds nothing at first (layer.residual) and objective fwl",
+  if (!config_.train_slow &&
+      (config_.train_base || !config_.memory.starts_as_identity() || config_.objective.name == "static"))
+    fail("train_slow = false", "a frozen base, a memory that adds nothing at first (layer.residual) and objective fwl",
          "others", "nothing would be left to train, or the layer would not start from zero");
   description_ = {std::filesystem::path(config_.base).filename().string(),
                   model_hash(config_.base, progress),
                   base_->architecture(),
                   base_->hidden_size(),
-                  config_.trains_base ? config_.segment_tokens : config_.window_tokens,
+                  config_.train_base ? config_.segment_tokens : config_.window_tokens,
                   config_.objective.name,
                   config_.memory};
   train_ = open_text(train, progress);
   if (valid.tokens) valid_ = open_text(valid, progress);
-  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed),
-                     at::TensorOptions(at::kFloat).device(base_->parameters().front().second.device()));
+  FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(base_->device()));
   const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
   auto memory =
       config_.memory.make({base_->hidden_size(), *base_->head(), fresh, config_.objective.name == "fwl-first-order",
@@ -81,7 +80,7 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
   if (tokens.vocabulary_size() > base_->vocabulary_size())
     fail(tokens.path(), fmt::format("ids of the base's {} words", base_->vocabulary_size()),
          fmt::format("a vocabulary of {}", tokens.vocabulary_size()), "tokenized for another model");
-  if (config_.trains_base) return {text.tokens, std::nullopt};
+  if (config_.train_base) return {text.tokens, std::nullopt};
   const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
   fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
@@ -89,8 +88,8 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
 }
 
 NamedTensors AttachTask::parameters() const {
-  auto all = config_.trains_base ? model_->parameters() : model_->memory()->parameters();
-  if (config_.trains_slow) return all;
+  auto all = config_.train_base ? model_->parameters() : model_->memory()->parameters();
+  if (config_.train_slow) return all;
   for (const auto& name : model_->memory()->slow_output_names())
     std::erase_if(all, [&](const auto& entry) { return entry.first == name; });
   return all;
@@ -104,7 +103,7 @@ TaskFacts AttachTask::facts() const {
   const auto parts = costs(*model_, {config_.segment_tokens, config_.objective.adapts()});
   double flops = 0;
   for (const auto& part : parts)
-    if (config_.trains_base || part.part == "memory" || part.part == "head") flops += part.training_flops;
+    if (config_.train_base || part.part == "memory" || part.part == "head") flops += part.training_flops;
   return {config_.rows * config_.segment_tokens * config_.optimizer.accumulation, flops};
 }
 
@@ -125,8 +124,7 @@ int64_t AttachTask::lane_targets(const Text& text, int64_t rows) const {
 
 at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const {
   auto state = base_->new_state(1);
-  const auto device = base_->parameters().front().second.device();
-  return base_->read(token_tensor(*text.tokens, first, count).to(device), state, call);  // 1,T,D
+  return base_->read(token_tensor(*text.tokens, first, count), state, call);  // 1,T,D
 }
 
 AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call) const {
@@ -138,7 +136,7 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
                                  : live_hidden(text, first, count, call));
     targets.push_back(token_tensor(*text.tokens, first + 1, count));
   }
-  const auto device = base_->parameters().front().second.device();
+  const auto device = base_->device();
   return {at::cat(hidden).to(device), at::cat(targets).to(device)};
 }
 
@@ -205,12 +203,12 @@ void AttachTask::restore(const nlohmann::json& position, TensorReader& reader) {
 
 void AttachTask::save_model(const std::string& folder) const {
   auto description = description_;
-  if (config_.trains_base) {
+  if (config_.train_base) {
     save_published_model(*base_, config_.base, folder);
     description.base_name = std::filesystem::path(folder).filename().string();
     description.base_hash = model_hash(folder);
   }
-  save_adapter(*model_->memory(), description, config_.trains_base ? folder + "/adapter" : folder);
+  save_adapter(*model_->memory(), description, config_.train_base ? folder + "/adapter" : folder);
 }
 
 std::vector<std::pair<std::string, double>> AttachTask::step_sizes() const {

@@ -13,8 +13,8 @@ namespace fwl {
 
 struct AttachConfig {
   std::string base;               // a GGUF file or a Hugging Face folder
-  bool trains_base = false;       // otherwise the base stays frozen, and its hidden states come from a cache
-  bool trains_slow = true;        // otherwise the layer adds nothing of its own: without fast weights, the base exactly
+  bool train_base = false;        // otherwise the base stays frozen, and its hidden states come from a cache
+  bool train_slow = true;         // otherwise the layer adds nothing of its own: without fast weights, the base exactly
   int64_t window_tokens = 2048;   // the base starts anew with every window
   int64_t segment_tokens = 2048;  // T of a step
   int64_t rows = 1;               // B lanes

@@ -55,14 +55,13 @@ void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const
   const at::NoGradGuard no_grad;
   const int64_t finished = finished_tokens(path, key);
   if (finished == key.tokens) return;
-  const auto device = base.parameters().front().second.device();
   GrowingFile file(path, static_cast<uint64_t>(finished * key.width) * bytes_per_number);
   if (finished == 0) note_finished(path, key, 0);
   int64_t windows = 0;
   for (int64_t first = finished; first < key.tokens; first += key.window_tokens) {
     const int64_t count = std::min(key.window_tokens, key.tokens - first);
     auto state = base.new_state(1);
-    const auto hidden = base.read(token_tensor(tokens, first, count).to(device), state);  // 1,count,D
+    const auto hidden = base.read(token_tensor(tokens, first, count), state);  // 1,count,D
     const auto rounded = hidden.to(at::kCPU, at::kBFloat16).contiguous();
     file.append(rounded.const_data_ptr(), rounded.nbytes());
     const bool is_last = first + count == key.tokens;

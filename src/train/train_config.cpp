@@ -52,7 +52,7 @@ void add_fields(Fields& fields, TrainConfig& config) {
       .choices({"shuffled", "lanes"});
   fields.add("data.rows", data.rows, "sequences in a batch").range(1, 1 << 20);
   fields.add("data.segment_tokens", data.segment_tokens, "tokens of each").range(1, 1 << 24);
-  fields.add("data.is_packed", data.is_packed, "shuffled windows may go over the ends of documents");
+  fields.add("data.packed", data.is_packed, "shuffled windows may go over the ends of documents");
   fields.add("data.valid_tokens", data.valid_tokens, "validate on the first so many; 0: all").range(0, 1e15);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);

@@ -23,71 +23,92 @@ void unpack(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t colu
 
 }  // namespace
 
-Matrix::Matrix(at::Tensor dense) : tensor_(std::move(dense)) {
-  if (tensor_.defined() && tensor_.dim() == 2) columns_ = tensor_.size(1);
+Matrix::Matrix(at::Tensor dense) : weights_(std::make_shared<Weights>()) {
+  weights_->tensor = std::move(dense);
+  if (is_defined() && weights_->tensor.dim() == 2) weights_->columns = weights_->tensor.size(1);
 }
 
 Matrix::Matrix(at::Tensor bytes, GgufType type, int64_t columns)
-    : tensor_(std::move(bytes)), is_quantized_(true), type_(type), columns_(columns) {
-  TORCH_CHECK(tensor_.is_cpu() && tensor_.is_contiguous() && can_dequantize(type), "a packed matrix lives on the CPU");
+    : weights_(std::make_shared<Weights>(Weights{std::move(bytes), true, type, columns})) {
+  const auto& tensor = weights_->tensor;
+  TORCH_CHECK(tensor.is_cpu() && tensor.is_contiguous() && can_dequantize(type), "a quantised matrix lives on the CPU");
 }
 
 const at::Tensor& Matrix::dense() const {
-  TORCH_CHECK(!is_quantized_, "a packed matrix has no dense tensor");
-  return tensor_;
+  TORCH_CHECK(weights_ && !weights_->is_quantized, "a quantised matrix has no dense tensor");
+  return weights_->tensor;
+}
+
+void Matrix::to(at::Device device) {
+  if (!is_defined() || weights_->tensor.device() == device) return;
+  if (!weights_->is_quantized) return move_to(weights_->tensor, device);
+  weights_->tensor = dequantized().to(device);
+  weights_->is_quantized = false;
 }
 
 at::Tensor Matrix::dequantized() const {
-  if (!is_quantized_) return tensor_;
-  auto values = at::empty({rows(), columns_}, at::kFloat);
+  const auto& [tensor, is_quantized, type, columns] = *weights_;
+  if (!is_quantized) return tensor;
+  auto values = at::empty({rows(), columns}, at::kFloat);
   float* data = values.mutable_data_ptr<float>();
-  const uint8_t* bytes = tensor_.const_data_ptr<uint8_t>();
-  const int64_t row_bytes = tensor_.size(1);
-  at::parallel_for(0, rows(), std::max<int64_t>(1, 65536 / columns_), [&](int64_t begin, int64_t end) {
-    unpack(type_, bytes + begin * row_bytes, (end - begin) * row_bytes, (end - begin) * columns_,
-           data + begin * columns_);
-  });
+  const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
+  const int64_t row_bytes = tensor.size(1);
+  at::parallel_for(0, rows(), std::max<int64_t>(1, 65536 / columns),
+                   [&, type = type, columns = columns](int64_t begin, int64_t end) {
+                     unpack(type, bytes + begin * row_bytes, (end - begin) * row_bytes, (end - begin) * columns,
+                            data + begin * columns);
+                   });
   return values;
 }
 
 at::Tensor Matrix::select_rows(const at::Tensor& indices) const {
-  if (!is_quantized_) return at::embedding(tensor_, indices);
+  const auto& [tensor, is_quantized, type, columns] = *weights_;
+  if (!is_quantized) return at::embedding(tensor, indices);
   const auto flat = indices.reshape({-1}).to(at::kCPU, at::kLong).contiguous();
   auto shape = indices.sizes().vec();
-  shape.push_back(columns_);
+  shape.push_back(columns);
   auto values = at::empty(shape, at::kFloat);
-  const int64_t row_bytes = tensor_.size(1);
+  const int64_t row_bytes = tensor.size(1);
   for (int64_t index = 0; index < flat.numel(); ++index)
-    unpack(type_, tensor_.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes, row_bytes,
-           columns_, values.mutable_data_ptr<float>() + index * columns_);
+    unpack(type, tensor.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes, row_bytes,
+           columns, values.mutable_data_ptr<float>() + index * columns);
   return values;
 }
 
 at::Tensor Matrix::apply(const at::Tensor& x, const at::Tensor& bias) const {
-  if (!is_quantized_) {
-    const auto out = product(x, tensor_.t());
+  const auto& [tensor, is_quantized, type, columns] = *weights_;
+  if (!is_quantized) {
+    const auto out = product(x, tensor.t());
     return bias.defined() ? out + bias : out;
   }
   TORCH_CHECK(!(at::GradMode::is_enabled() && x.requires_grad()), "gradients need dense weights");
-  const auto flat = x.reshape({-1, columns_}).contiguous();
+  const auto flat = x.reshape({-1, columns}).contiguous();
   auto shape = x.sizes().vec();
   shape.back() = rows();
   const int64_t count = flat.size(0);
   auto out = at::empty({count, rows()}, flat.options());
   if (count <= few_vectors) {
     const float* vectors = flat.const_data_ptr<float>();
-    const uint8_t* bytes = tensor_.const_data_ptr<uint8_t>();
-    const int64_t row_bytes = tensor_.size(1), stride = rows();
+    const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
+    const int64_t row_bytes = tensor.size(1), stride = rows();
     float* results = out.mutable_data_ptr<float>();
-    at::parallel_for(0, stride, std::max<int64_t>(1, 32768 / row_bytes), [&](int64_t begin, int64_t end) {
-      quantized_dot(type_, bytes + begin * row_bytes, end - begin, row_bytes, columns_, vectors, count, results + begin,
-                    stride);
-    });
+    at::parallel_for(0, stride, std::max<int64_t>(1, 32768 / row_bytes),
+                     [&, type = type, columns = columns](int64_t begin, int64_t end) {
+                       quantized_dot(type, bytes + begin * row_bytes, end - begin, row_bytes, columns, vectors, count,
+                                     results + begin, stride);
+                     });
   } else {
     product_into(out, flat, dequantized().t());
   }
   if (bias.defined()) out.add_(bias);
   return out.view(shape);
+}
+
+void move_to(at::Tensor& tensor, at::Device device) {
+  if (!tensor.defined() || tensor.device() == device) return;
+  const at::NoGradGuard no_grad;
+  tensor.set_data(tensor.detach().to(device));
+  if (tensor.grad().defined()) tensor.mutable_grad() = tensor.grad().to(device);
 }
 
 }  // namespace fwl

@@ -3,10 +3,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+
 #include "files/gguf_type.h"
 
 namespace fwl {
 
+// Copies of a matrix are handles of the same weights, as those of a tensor are.
 class Matrix {
  public:
   Matrix() = default;
@@ -14,11 +17,11 @@ class Matrix {
   // bytes: rows,row bytes (uint8), e.g. a view into a mapped file
   Matrix(at::Tensor bytes, GgufType type, int64_t columns);
 
-  bool is_defined() const { return tensor_.defined(); }
-  bool is_quantized() const { return is_quantized_; }
-  int64_t rows() const { return tensor_.size(0); }
-  int64_t columns() const { return columns_; }
-  size_t bytes() const { return tensor_.nbytes(); }
+  bool is_defined() const { return weights_ && weights_->tensor.defined(); }
+  bool is_quantized() const { return weights_ && weights_->is_quantized; }
+  int64_t rows() const { return weights_->tensor.size(0); }
+  int64_t columns() const { return weights_->columns; }
+  size_t bytes() const { return weights_->tensor.nbytes(); }
 
   const at::Tensor& dense() const;                          // of a matrix that is not quantised
   at::Tensor dequantized() const;                           // the dense tensor, or a new one in single precision
@@ -27,11 +30,20 @@ class Matrix {
   // x @ matrix^T + bias: …,columns -> …,rows. Differentiable if the matrix is dense.
   at::Tensor apply(const at::Tensor& x, const at::Tensor& bias = {}) const;
 
+  // For all handles of the matrix. Only the CPU multiplies quantised weights: they are dequantised when they leave it.
+  void to(at::Device device);
+
  private:
-  at::Tensor tensor_;
-  bool is_quantized_ = false;
-  GgufType type_ = GgufType::F32;
-  int64_t columns_ = 0;
+  struct Weights {
+    at::Tensor tensor;
+    bool is_quantized = false;
+    GgufType type = GgufType::F32;
+    int64_t columns = 0;
+  };
+  std::shared_ptr<Weights> weights_;
 };
+
+// Moves a tensor for all of its handles; views that were made of it before stay where they are.
+void move_to(at::Tensor& tensor, at::Device device);
 
 }  // namespace fwl

@@ -13,15 +13,22 @@ struct WeightCounts {
   int64_t vectors = 0;   // gains, shifts and biases
   int64_t head = 0;      // the head's own; it counts its products itself
   double products_per_token = 0;
-  size_t bytes = 0;  // as they are held
 
   int64_t base() const { return matrices + vectors; }
   int64_t total() const { return lookups + base() + head; }
 };
 
 struct ModelWeights {
-  NamedTensors parameters;  // dense ones: quantised matrices are none, because nothing can train them
+  NamedTensors parameters;                                // dense ones
+  std::vector<std::pair<std::string, Matrix>> quantized;  // no parameters: nothing can train them
   WeightCounts counts;
+
+  size_t bytes() const {
+    size_t total = 0;
+    for (const auto& [name, tensor] : parameters) total += tensor.nbytes();
+    for (const auto& [name, matrix] : quantized) total += matrix.bytes();
+    return total;
+  }
 };
 
 class ParameterList {
@@ -65,15 +72,16 @@ class ParameterList {
   at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial, int64_t& count) {
     auto tensor = source_.tensor(name, shape, initial);
     count += tensor.numel();
-    weights_.counts.bytes += tensor.nbytes();
     weights_.parameters.emplace_back(name, tensor);
     return tensor;
   }
   Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial, int64_t& count) {
     auto matrix = source_.matrix(name, rows, columns, initial);
     count += rows * columns;
-    weights_.counts.bytes += matrix.bytes();
-    if (!matrix.is_quantized()) weights_.parameters.emplace_back(name, matrix.dense());
+    if (matrix.is_quantized())
+      weights_.quantized.emplace_back(name, matrix);
+    else
+      weights_.parameters.emplace_back(name, matrix.dense());
     return matrix;
   }
 

@@ -53,12 +53,13 @@ inline std::shared_ptr<BaseModel> sample_sparse_local(const at::TensorOptions& o
   return std::make_shared<SparseLocal>(config, weights);
 }
 
-inline std::shared_ptr<BaseModel> sample_transformer_xl(const at::TensorOptions& options, bool is_pre_norm = false) {
+inline std::shared_ptr<BaseModel> sample_transformer_xl(const at::TensorOptions& options, bool is_pre_norm = false,
+                                                        int64_t divisor = 2) {
   TransformerXlConfig config;
   config.vocabulary.size = sample_vocabulary;
   config.vocabulary.hidden_size = 24;
   config.vocabulary.cutoffs = {20, 35};
-  config.vocabulary.divisor = 2;
+  config.vocabulary.divisor = divisor;
   config.layers = 2;
   config.heads = 4;
   config.head_width = 6;

@@ -36,21 +36,21 @@ std::vector<int64_t> tokens_of(const std::vector<Sampler::Candidate>& candidates
 TEST(Sampler, ZeroTemperatureTakesTheLikeliestAndOfEqualOnesTheFirst) {
   SamplerOptions options;
   options.temperature = 0;
-  WritingPlace place;
-  EXPECT_EQ(Sampler(options).choose(logits, place), 1);
-  EXPECT_EQ(place.draws, 0);
-  EXPECT_EQ(Sampler(options).choose(std::vector<float>{0, 2, 2}, place), 1);
+  SamplerState state;
+  EXPECT_EQ(Sampler(options).choose(logits, state), 1);
+  EXPECT_EQ(state.draws, 0);
+  EXPECT_EQ(Sampler(options).choose(std::vector<float>{0, 2, 2}, state), 1);
 }
 
 TEST(Sampler, DrawsFollowTheProbabilities) {
   auto options = open_sampler();
   options.temperature = 1.3;
   const Sampler sampler(options);
-  WritingPlace place;
-  place.seed = 42;
+  SamplerState state;
+  state.seed = 42;
   constexpr int draws = 60000;
   std::map<int64_t, int> seen;
-  for (int draw = 0; draw < draws; ++draw) ++seen[sampler.choose(logits, place)];
+  for (int draw = 0; draw < draws; ++draw) ++seen[sampler.choose(logits, state)];
   const auto expected = softmax(1.3);
   double chi_squared = 0;
   for (size_t token = 0; token < logits.size(); ++token) {
@@ -58,16 +58,16 @@ TEST(Sampler, DrawsFollowTheProbabilities) {
     chi_squared += std::pow(seen[static_cast<int64_t>(token)] - mean, 2) / mean;
   }
   EXPECT_LT(chi_squared, 20.5);  // 5 degrees of freedom: exceeded once in a thousand seeds
-  EXPECT_EQ(place.draws, draws);
+  EXPECT_EQ(state.draws, draws);
 }
 
 TEST(Sampler, SeedsReproduceAndDiffer) {
   const Sampler sampler(open_sampler());
   const auto choices = [&](int64_t seed) {
-    WritingPlace place;
-    place.seed = seed;
+    SamplerState state;
+    state.seed = seed;
     std::vector<int64_t> all;
-    for (int draw = 0; draw < 200; ++draw) all.push_back(sampler.choose(logits, place));
+    for (int draw = 0; draw < 200; ++draw) all.push_back(sampler.choose(logits, state));
     return all;
   };
   EXPECT_EQ(choices(1), choices(1));

@@ -69,7 +69,7 @@ TEST(Cost, QuantizedWeightsCountAsTheNumbersTheyStandFor) {
     EXPECT_EQ(dense_costs[index].parameters, quantized_costs[index].parameters) << dense_costs[index].part;
     EXPECT_EQ(dense_costs[index].scoring_flops, quantized_costs[index].scoring_flops) << dense_costs[index].part;
   }
-  EXPECT_EQ(config.make(quantized)->weight_counts().bytes, 2 * (2 * 50 * 8 + 960) + 4 * 5 * 8);
+  EXPECT_EQ(config.make(quantized)->weight_bytes(), 2 * (2 * 50 * 8 + 960) + 4 * 5 * 8);
 }
 
 TEST(Cost, TailClustersOfTheAdaptiveSoftmaxAreMetByTheirShareOfTheTokens) {

@@ -262,3 +262,18 @@ def test_llama3_scaling_divides_long_wavelengths_only(tmp_path):
         scaled = read_in_segments(model, [tokens])[0]
     assert differ(plain, scaled) > 1e-3
     assert differ(plain[:, :1], scaled[:, :1]) < 1e-6  # position 0 is not turned at all
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_states_at_different_positions_are_read_in_one_pass(name):
+    model = fwl.open_base(str(GOLDENS / name))
+    states = [model.new_state(sequences) for sequences in (1, 2, 1)]
+    texts = [torch.randint(0, model.vocabulary_size, (state.sequences, count)) for state, count in zip(states, (4, 1, 9))]
+    with torch.no_grad():
+        model.read(torch.randint(0, model.vocabulary_size, (2, 6)), states[1])
+        alone = [model.read(text, state.clone()) for text, state in zip(texts, states)]
+        for hidden, expected in zip(model.read_together(texts, states), alone):
+            assert differ(hidden, expected) < TOLERANCE
+    assert [state.tokens_read for state in states] == [4, 7, 9]
+    with pytest.raises(fwl.UserError, match="tokens for 3 states, got 2"):
+        model.read_together(texts[:2], states)

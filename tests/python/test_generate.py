@@ -1,4 +1,4 @@
-"""Writing: the same text however the prompt came, through sessions on file, and from the command line."""
+"""Generation: the same text however the prompt came, through sessions on file, and from the command line."""
 
 import json
 import subprocess
@@ -28,26 +28,27 @@ def prompted(model, tokens, lengths, context=None):
 
 @pytest.mark.parametrize("gradient_at", ["slow", "boundary"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("options", [{"temperature": 0.0, "adapt": "write"}, {**SAMPLED, "adapt": "write"}],
+                         ids=["greedy", "sampled"])
 def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, options, tmp_path):
     model, base = language_model(name, gradient_at)
     context = {"context": 16, "long_text": "restart"} if name in ("gpt2", "llama-grouped") else {}
     tokens = torch.randint(0, base.vocabulary_size, (1, 21), generator=torch.Generator().manual_seed(3))
-    whole = model.write(prompted(model, tokens, [21], context), 40, **options)
+    whole = model.generate(prompted(model, tokens, [21], context), 40, **options)
     assert len(whole) == 40
     for lengths in ([1] * 21, [7, 1, 13]):
-        assert model.write(prompted(model, tokens, lengths, context), 40, **options) == whole
+        assert model.generate(prompted(model, tokens, lengths, context), 40, **options) == whole
     session = prompted(model, tokens, [21], context)
-    text = model.write(session, 13, **options)
+    text = model.generate(session, 13, **options)
     for part in (1, 26):  # stopped and gone on with twice
         model.save_session(session, str(tmp_path / "a.session"), "model")
         session = model.load_session(str(tmp_path / "a.session"), "model")
-        text += model.write(session, part, **options)
+        text += model.generate(session, part, **options)
     assert text == whole
-    if options is SAMPLED:
+    if options["temperature"] > 0:
         other = prompted(model, tokens, [21], context)
         other.seed = 12
-        assert model.write(other, 40, **options) != whole
+        assert model.generate(other, 40, **options) != whole
 
 
 def test_adaptation_is_used_updated_or_neither():
@@ -57,13 +58,25 @@ def test_adaptation_is_used_updated_or_neither():
     def after(reading, writing):
         session = model.new_session()
         model.read(tokens, session, adapt=reading)
-        return model.write(session, 30, adapt=writing, **SAMPLED), session
+        return model.generate(session, 30, adapt=writing, **SAMPLED), session
 
     off, session = after("write", "off")
     assert off == after("off", "off")[0]
     used, session = after("write", "read")
     assert used != off and session.fast.tokens_read == [199]
     assert after("write", "write")[1].fast.tokens_read == [229]
+
+
+def test_by_default_a_model_learns_from_the_prompt_and_not_from_its_own_output(trained, tmp_path):
+    def fast_tokens(*flags):
+        session = tmp_path / "a.session"
+        session.unlink(missing_ok=True)
+        assert generate(trained[0], "--session", session, "--prompt", "language models", "-n", 40, *flags).returncode == 0
+        return json.loads(run([PROGRAM, "session", "show", session, "--json"]).stdout)["fast_tokens"]
+
+    assert fast_tokens() == fast_tokens("--adapt", "prompt") == 14
+    assert fast_tokens("--adapt", "write") == 54
+    assert fast_tokens("--adapt", "read") == fast_tokens("--adapt", "off") == 0
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-grouped", "llama-tied"])
@@ -78,7 +91,7 @@ def test_static_greedy_writing_equals_transformers(name, tmp_path):
         model.read(prompt, session)
         expected = peer.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=20, do_sample=False,
                                  eos_token_id=None, pad_token_id=0)
-        assert model.write(session, 20, temperature=0.0) == expected[0, 9:].tolist()
+        assert model.generate(session, 20, temperature=0.0) == expected[0, 9:].tolist()
 
 
 def generate(model, *flags):
@@ -124,13 +137,13 @@ def test_an_empty_text_is_read_as_nothing(trained, tmp_path):
 
 def test_flags_of_generate(trained):
     model = trained[0]
-    lines = generate(model, "--prompt", "The ", "-n", 20, "--n", 3, "--json", "--seed", 7).stdout.splitlines()
+    lines = generate(model, "--prompt", "The ", "-n", 20, "--samples", 3, "--json", "--seed", 7).stdout.splitlines()
     samples = [json.loads(line) for line in lines]
     assert [sample["seed"] for sample in samples] == [7, 8, 9]
     assert len({tuple(sample["tokens"]) for sample in samples}) == 3
     assert samples[1]["tokens"] == json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 8)
                                               .stdout)["tokens"]
-    assert samples[0]["finish_reason"] == "length" and samples[0]["prompt_tokens"] == 3
+    assert samples[0]["finish_reason"] == "length" and samples[0]["prompt_tokens"] == 4
     stop = samples[0]["text"][5:7]
     stopped = json.loads(generate(model, "--prompt", "The ", "-n", 20, "--json", "--seed", 7, "--stop", stop).stdout)
     assert stopped["finish_reason"] == "stop"
@@ -145,7 +158,7 @@ def test_flags_of_generate(trained):
 
 def test_session_show_reset_decay_and_copy(trained, tmp_path):
     model, session = trained[0], tmp_path / "a.session"
-    generate(model, "--session", session, "--prompt", "language models", "-n", 40)
+    generate(model, "--session", session, "--prompt", "language models", "-n", 40, "--adapt", "write")
 
     def command(*arguments):
         result = run([PROGRAM, "session", *map(str, arguments)])
@@ -158,10 +171,10 @@ def test_session_show_reset_decay_and_copy(trained, tmp_path):
     command("copy", session, tmp_path / "b.session")
     command("decay", session, "--factor", 0.25)
     decayed = json.loads(command("show", session, "--json"))
-    assert decayed["sums"]["U"] == pytest.approx(0.25 * facts["sums"]["U"])
-    assert json.loads(command("show", tmp_path / "b.session", "--json"))["sums"] == facts["sums"]
+    assert decayed["state"]["open.U"] == pytest.approx(0.25 * facts["state"]["open.U"])
+    assert json.loads(command("show", tmp_path / "b.session", "--json"))["state"] == facts["state"]
     command("reset", session)
-    assert json.loads(command("show", session, "--json"))["sums"] == {}
+    assert json.loads(command("show", session, "--json"))["state"] == {}
     assert generate(model, "--session", session, "-n", 5).returncode == 0
     assert run([PROGRAM, "session", "shwo", session]).returncode == 2
     assert run([PROGRAM, "session", "copy", session]).returncode == 2
@@ -238,5 +251,8 @@ def test_chat_undoes_saves_and_goes_on(trained, tmp_path):
     assert before == after
     forgotten, notes = chat(model, tmp_path, ["models", "/forget", "/undo", "/help", "/save", f"/save {tmp_path}/b"])
     assert "All is forgotten" in notes and "no turn" in notes and "/undo" in notes and (tmp_path / "b").exists()
+    _, notes = chat(model, tmp_path, ["models", "/stats", "/stat", "/nosuch"])
+    assert "tokens read" in notes and "last turn: prompt of " in notes and notes.count("tok/s") == 2 and "drift of the fast weights: U " in notes
+    assert "/stat: unknown command; did you mean /stats?" in notes and "/nosuch: unknown command; /help" in notes
     plain = run([PROGRAM, "chat", "--model", model])
     assert plain.returncode == 1 and "a chat template" in plain.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("support", "files", "tokenizer", "data", "inspect", "template", "kernels", "engine", "attention", "weights", "head",
-           "base", "architecture", "memory", "model", "store", "train", "evaluate", "generate", "report")
+           "base", "architecture", "memory", "model", "store", "train", "evaluate", "generate", "report", "reproduce")
 TORCH_FREE = ("support", "files", "tokenizer", "data", "inspect", "template", "kernels")
 
 

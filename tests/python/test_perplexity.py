@@ -229,7 +229,7 @@ def test_dynamic_evaluation_that_resets_scores_equal_windows_equally(trained, tm
              "--dynamic.eta", 0.05, "--dynamic.segment", 20, "--save-nll", nll]
     perplexity(path, *flags)
     carried = load_file(nll)["nll.dynamic-sgd"]
-    perplexity(path, *flags, "--dynamic.resets")
+    perplexity(path, *flags, "--dynamic.reset")
     reset = load_file(nll)["nll.dynamic-sgd"]
     assert torch.equal(carried[:99], reset[:99]) and torch.equal(reset[:99], reset[99:])
     assert carried[99:].mean() < reset[99:].mean()

@@ -192,7 +192,7 @@ def test_what_is_no_run_is_one_clear_line(study, tmp_path):
 def test_samples_of_writing_have_their_table(study, tmp_path):
     folder, _ = study
     for adapt in ("write", "off"):
-        made = run([PROGRAM, "generate", "--model", folder / "a<run>/model", "--prompt", "weights", "-n", "40", "--n",
+        made = run([PROGRAM, "generate", "--model", folder / "a<run>/model", "--prompt", "weights", "-n", "40", "--samples",
                     "3", "--json", "--adapt", adapt, "--threads", "1"])
         assert made.returncode == 0, made.stderr
         (tmp_path / f"{adapt}.jsonl").write_text(made.stdout)

@@ -62,7 +62,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     commands = [line for line in made.stderr.splitlines() if line.startswith("$ fwl ")]
     assert sum("fwl train" in line for line in commands) == 6  # static, fwl twice, boundary, short, bias-only once; one is there
     assert sum("fwl tune" in line for line in commands) == 3
-    assert sum("dynamic-sgd --dynamic.resets" in line for line in commands) == 1  # its test; in tuning --json is between
+    assert sum("dynamic-sgd --dynamic.reset" in line for line in commands) == 1  # its test; in tuning --json is between
     table = (tmp_path / "results/small/tiny.md").read_text()
     assert table == made.stdout and table.count("\n| ") == 16 and "2 seeds" in table
     rows = json.loads((tmp_path / "results/small/tiny.json").read_text())["rows"]

@@ -199,7 +199,7 @@ def test_a_fresh_adapter_leaves_the_slow_model_as_it_was(small_base, tmp_path):
 
 def test_an_adapter_without_slow_weights_is_its_base_until_it_reads(small_base, tmp_path):
     base, text = small_base
-    result = run(attach(base, text, tmp_path / "run", "--set", "trains_slow=false", "--optimizer.lr", "1e-2"))
+    result = run(attach(base, text, tmp_path / "run", "--set", "train_slow=false", "--optimizer.lr", "1e-2"))
     assert result.returncode == 0, result.stderr
     ids = torch.randint(0, 20, (1, 20))
     plain, attached = fwl.open_model(str(base)), fwl.open_model(str(base), str(tmp_path / "run/model"))
@@ -207,13 +207,13 @@ def test_an_adapter_without_slow_weights_is_its_base_until_it_reads(small_base, 
         expected = plain.read(ids, plain.new_session())
         assert torch.equal(attached.read(ids, attached.new_session(), adapt="off"), expected)
         assert not torch.equal(attached.read(ids, attached.new_session()), expected)
-    result = run(attach(base, text, tmp_path / "static", "--set", "trains_slow=false", "--objective.name", "static"))
+    result = run(attach(base, text, tmp_path / "static", "--set", "train_slow=false", "--objective.name", "static"))
     assert result.returncode == 1 and "nothing would be left to train" in result.stderr
 
 
 def test_attach_can_train_the_base_too(small_base, tmp_path):
     base, text = small_base
-    result = run(attach(base, text, tmp_path / "run", "--trains-base", "--optimizer.lr", "1e-2"))
+    result = run(attach(base, text, tmp_path / "run", "--train-base", "--optimizer.lr", "1e-2"))
     assert result.returncode == 0, result.stderr
     trained = tmp_path / "run/model"
     before, after = load_file(base / "model.safetensors"), load_file(trained / "model.safetensors")

@@ -88,7 +88,7 @@ TEST(Train, FastWeightsLearnARepeatedTextFarFasterThanSlowOnes) {
         train(tiny_run(folder, name) +
               std::vector<std::string>{"--run.steps", "150", "--optimizer.lr", "1e-2", "--optimizer.step-lr-factor",
                                        "20", "--data.rows", "4", "--data.segment-tokens", "144", "--model.block-tokens",
-                                       "2", "--layer.chunk-tokens", "24", "--data.is-packed=false"} +
+                                       "2", "--layer.chunk-tokens", "24", "--data.packed=false"} +
               more);
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return events_of(folder + "/" + name, "step").back().at("loss").get<double>();
@@ -111,7 +111,7 @@ TEST(Train, EveryObjectiveTrainsWithEitherHead) {
                                        "--model.memory-tokens", "16",
                                        "--model.cutoffs",       "100",
                                        "--model.divisor",       "2"};
-  for (const auto* objective : {"static", "fwl", "fwl-first-order", "bias-only"})
+  for (const auto* objective : {"static", "fwl", "fwl-first-order"})
     for (const auto& architecture : {std::vector<std::string>{}, xl}) {
       const auto name = std::string(objective) + (architecture.empty() ? "-sparse" : "-xl");
       const auto result = train(tiny_run(folder, name) +
@@ -165,9 +165,25 @@ TEST(Train, ASettingOfAnotherArchitectureIsAnErrorThatNamesIt) {
             "transformer-xl has it");
 }
 
+TEST(Train, EveryKindOfMemoryAndRuleTrains) {
+  const auto folder = corpus("kinds");
+  const std::vector<std::vector<std::string>> kinds = {{"--memory.kind", "bias-only"},
+                                                       {"--memory.kind", "delta-rule", "--delta.heads", "2"},
+                                                       {"--layer.rule", "momentum", "--layer.gradient-at", "boundary"},
+                                                       {"--layer.rule", "normalised"},
+                                                       {"--memory.kind", "none", "--objective.name", "static"}};
+  for (const auto& kind : kinds) {
+    const auto name = kind[1] + "-run";
+    const auto result = train(tiny_run(folder, name) + std::vector<std::string>{"--optimizer.lr", "1e-2"} + kind);
+    ASSERT_EQ(result.exit_code, 0) << name << result.errors;
+    const auto steps = events_of(folder + "/" + name, "step");
+    EXPECT_LT(steps.back().at("loss"), steps.front().at("loss")) << name;
+  }
+}
+
 TEST(Train, AccumulatedBatchesEqualOneLargeBatch) {
   const auto folder = corpus("accumulation");
-  const std::vector<std::string> plain = {"--run.steps", "3", "--data.is-packed=false"};
+  const std::vector<std::string> plain = {"--run.steps", "3", "--data.packed=false"};
   ASSERT_EQ(train(tiny_run(folder, "large") + plain + std::vector<std::string>{"--data.rows", "4"}).exit_code, 0);
   ASSERT_EQ(train(tiny_run(folder, "small") + plain +
                   std::vector<std::string>{"--data.rows", "1", "--optimizer.accumulation", "4"})

@@ -8,7 +8,7 @@
 
 namespace fwl {
 
-struct WritingSamples {
+struct GenerationSamples {
   std::string path, model, adapt;
   int64_t samples = 0, tokens = 0;
   std::array<double, 4> distinct = {};                // means over the samples
@@ -16,6 +16,6 @@ struct WritingSamples {
 };
 
 bool looks_like_samples(std::string_view text);  // its first line is one of fwl generate --json
-WritingSamples parse_samples(const std::string& where, std::string_view lines);
+GenerationSamples parse_samples(const std::string& where, std::string_view lines);
 
 }  // namespace fwl

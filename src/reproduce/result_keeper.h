@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/table_plan.h"
+#include "reproduce/table_plan.h"
 
 namespace fwl {
 

@@ -1,4 +1,4 @@
-#include "cli/published_record.h"
+#include "reproduce/published_record.h"
 
 #include <fmt/format.h>
 

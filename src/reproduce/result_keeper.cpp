@@ -1,4 +1,4 @@
-#include "cli/result_keeper.h"
+#include "reproduce/result_keeper.h"
 
 #include <fmt/format.h>
 

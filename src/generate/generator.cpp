@@ -1,4 +1,4 @@
-#include "generate/writer.h"
+#include "generate/generator.h"
 
 #include <fmt/format.h>
 
@@ -31,13 +31,13 @@ class WhenDone {
 
 }  // namespace
 
-void Writer::remember(int64_t token) {
-  auto& recent = session_.place.recent;
+void Generator::remember(int64_t token) {
+  auto& recent = session_.sampler.recent;
   if (recent.size() >= 2 * recent_tokens) recent.erase(recent.begin(), recent.end() - recent_tokens);
   recent.push_back(token);
 }
 
-ReadingLoss Writer::read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress) {
+ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   ReadingLoss loss;
   const auto total = static_cast<int64_t>(tokens.size());
@@ -50,6 +50,7 @@ ReadingLoss Writer::read(std::span<const TokenId> tokens, Adaptation adaptation,
       const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), session_, {adaptation}).adapted;
       loss.sum += losses.sum(at::kDouble).item<double>();
       loss.tokens += losses.numel();
+      loss.read_tokens += static_cast<int64_t>(ids.size());
       for (const auto token : ids) remember(token);
       if (progress)
         progress({start + static_cast<int64_t>(ids.size()), total, "tokens",
@@ -61,45 +62,45 @@ ReadingLoss Writer::read(std::span<const TokenId> tokens, Adaptation adaptation,
   return loss;
 }
 
-void Writer::write_tokens(const WritingOptions& options, const std::function<void(std::string_view)>& on_text,
-                          Written& written) {
+void Generator::generate_tokens(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text,
+                                Generation& generation) {
   const auto* tokenizer = model_.tokenizer();
-  const auto end_token = tokenizer && !options.ignores_end ? tokenizer->end_token() : std::nullopt;
+  const auto end_token = tokenizer && !options.ignore_end ? tokenizer->end_token() : std::nullopt;
   std::optional<TextStream> stream;
-  if (tokenizer) stream.emplace(*tokenizer, session_.place.recent, options.stops);
+  if (tokenizer) stream.emplace(*tokenizer, session_.sampler.recent, options.stops);
   const auto show = [&](const std::string& text) {
-    written.text += text;
+    generation.text += text;
     if (on_text && !text.empty()) on_text(text);
   };
   const Sampler sampler(options.sampler);
   TokenStepper stepper(model_, session_, options.adaptation);
   const WhenDone whole_session([&] { stepper.finish(); });
-  while (static_cast<int64_t>(written.tokens.size()) < options.max_tokens) {
+  while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
     throw_if_interrupted();
     const auto logits = stepper.next_logits().to(at::kCPU, at::kFloat).contiguous();  // 1,V
     const auto token =
-        sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())}, session_.place);
+        sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())}, session_.sampler);
     stepper.read(token);
     remember(token);
-    written.tokens.push_back(token);
+    generation.tokens.push_back(token);
     if (end_token && token == *end_token) {
-      written.end = WritingEnd::end_token;
+      generation.stop_reason = StopReason::end_token;
       break;
     }
     if (stream) show(stream->push(static_cast<TokenId>(token)));
     if (stream && stream->is_stopped()) {
-      written.end = WritingEnd::stop_text;
+      generation.stop_reason = StopReason::stop_text;
       break;
     }
   }
   if (stream) show(stream->finish());
 }
 
-Written Writer::write(const WritingOptions& options, const std::function<void(std::string_view)>& on_text) {
+Generation Generator::generate(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text) {
   const at::NoGradGuard no_grad;
-  Written written;
-  if (options.max_tokens > 0) written.seconds = seconds_of([&] { write_tokens(options, on_text, written); });
-  return written;
+  Generation generation;
+  if (options.max_tokens > 0) generation.seconds = seconds_of([&] { generate_tokens(options, on_text, generation); });
+  return generation;
 }
 
 }  // namespace fwl

@@ -4,7 +4,7 @@
 
 namespace fwl {
 
-std::string writing_section(const std::vector<WritingSamples>& all, Captions& captions) {
+std::string generation_section(const std::vector<GenerationSamples>& all, Captions& captions) {
   if (all.empty()) return {};
   std::string rows =
       "<thead><tr><th scope=\"col\">model</th><th>fast weights</th><th>samples</th><th>tokens</th><th>distinct-1</th>"
@@ -21,10 +21,10 @@ std::string writing_section(const std::vector<WritingSamples>& all, Captions& ca
     rows += element("tr", "", row) + "\n";
   }
   const auto caption = captions.table(
-      "How much written texts repeat themselves, means over the samples: distinct n-grams over all n-grams of a "
+      "How much generated texts repeat themselves, means over the samples: distinct n-grams over all n-grams of a "
       "sample, "
       "and the share of 4-grams that have come before in it, with its standard error.");
-  return "<section>\n<h2>Writing</h2>\n" + table_figure("", rows + "</tbody>\n", caption) + "</section>\n";
+  return "<section>\n<h2>Generation</h2>\n" + table_figure("", rows + "</tbody>\n", caption) + "</section>\n";
 }
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-#include "report/writing_samples.h"
+#include "report/generation_samples.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,8 +23,8 @@ bool looks_like_samples(std::string_view text) {
   return take_sample_line(text).find("\"finish_reason\"") != std::string_view::npos;
 }
 
-WritingSamples parse_samples(const std::string& where, std::string_view lines) {
-  WritingSamples result;
+GenerationSamples parse_samples(const std::string& where, std::string_view lines) {
+  GenerationSamples result;
   result.path = where;
   std::vector<double> repeated;
   while (!lines.empty()) {

@@ -1,4 +1,4 @@
-#include "cli/writing_input.h"
+#include "cli/session_input.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace fwl {
 namespace {
 
 // Of a new session: a model whose context ends restarts after it unless told otherwise.
-ContextOptions new_context(const BaseModel& base, const WritingInput& input) {
+ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
   auto context = base.default_context();
   const bool is_bounded = context.context_tokens > 0;
   if (!is_bounded && input.context > 0)
@@ -21,7 +21,7 @@ ContextOptions new_context(const BaseModel& base, const WritingInput& input) {
   return context;
 }
 
-void expect_own_context(const std::string& path, const ContextOptions& own, const WritingInput& input) {
+void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
     fail("--context", fmt::format("{}, that of {}", own.context_tokens, path), std::to_string(input.context),
          "a session keeps the context that it began with");
@@ -31,20 +31,29 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 
 }  // namespace
 
-void add_fields(Fields& fields, WritingInput& input) {
+void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
-  fields.add("adapt", input.adapt, "fast weights: write: use and update; read: use; off: neither")
-      .choices({"write", "read", "off"});
-  fields.add("context", input.context, "tokens that the base sees; 0: all that it can").range(0, 1 << 24);
+  fields
+      .add("adapt", input.adapt,
+           "fast weights: prompt: learn from what is given; write: also from what is generated; read: use what was "
+           "learned; off: neither")
+      .choices({"prompt", "write", "read", "off"});
+  fields.add("context", input.context, "tokens that the base sees; 0: all that it can")
+      .range(0, 1 << 24)
+      .short_name("c")
+      .alias("ctx_size");
   fields
       .add("long_text", input.long_text,
            "after them: restart: read the last half again; slide; refuse; auto: as the session began, or restart")
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
-WritingDesk::WritingDesk(const WritingInput& input, Console& console)
-    : path_(input.session), adaptation_(adaptation_from_name(input.adapt)) {
+OpenedSession::OpenedSession(SessionInput input, Console& console)
+    : path_(input.session),
+      reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
+      generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
+  find_paths(input, console);
   opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
@@ -55,7 +64,7 @@ WritingDesk::WritingDesk(const WritingInput& input, Console& console)
   expect_own_context(path_, session_.base.context, input);
 }
 
-std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
@@ -65,7 +74,7 @@ std::vector<TokenId> WritingDesk::encode(std::string_view text) const {
   return ids;
 }
 
-std::vector<TokenId> WritingDesk::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
@@ -74,8 +83,14 @@ std::vector<TokenId> WritingDesk::encode_prompt(std::string_view text) const {
   return {*first};
 }
 
-void WritingDesk::save() const {
+void OpenedSession::save() const {
   if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
+}
+
+std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
+  const auto& memory = model.memory();
+  if (!memory || !session.fast.is_defined()) return {};
+  return memory->drift(session.fast);
 }
 
 }  // namespace fwl

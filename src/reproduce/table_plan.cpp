@@ -1,4 +1,4 @@
-#include "cli/table_plan.h"
+#include "reproduce/table_plan.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -148,7 +148,7 @@ std::string scored_method(const std::string& method) {
 }
 
 void append_reset(Arguments& arguments, const std::string& method) {
-  if (method == dynamic_with_resets) arguments.emplace_back("--dynamic.resets");
+  if (method == dynamic_with_resets) arguments.emplace_back("--dynamic.reset");
 }
 
 void append_model(Arguments& arguments, const TablePlan& plan, const std::string& trained) {

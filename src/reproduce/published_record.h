@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/table_plan.h"
+#include "reproduce/table_plan.h"
 
 namespace fwl {
 

@@ -1,4 +1,4 @@
-// Reads and writes texts with one session: a sampled token is read like any other, so that the fast weights learn it.
+// Reads and generates text with one session: a sampled token is read like any other, so that fast weights can learn it.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,20 @@
 
 namespace fwl {
 
-struct WritingOptions {
+struct GenerationOptions {
   SamplerOptions sampler;
   Adaptation adaptation = Adaptation::write;
   int64_t max_tokens = 128;
   std::vector<std::string> stops;
-  bool ignores_end = false;  // goes on after the vocabulary's end token
+  bool ignore_end = false;  // goes on after the vocabulary's end token
 };
 
-enum class WritingEnd { end_token, stop_text, max_tokens };
+enum class StopReason { end_token, stop_text, max_tokens };
 
-struct Written {
+struct Generation {
   std::vector<int64_t> tokens;
   std::string text;  // without the end token and stop texts
-  WritingEnd end = WritingEnd::max_tokens;
+  StopReason stop_reason = StopReason::max_tokens;
   double seconds = 0;
 };
 
@@ -34,22 +34,23 @@ struct Written {
 struct ReadingLoss {
   double sum = 0;
   int64_t tokens = 0;
+  int64_t read_tokens = 0;  // with the first one of a text, which nothing predicts
   double seconds = 0;
 };
 
-class Writer {
+class Generator {
  public:
-  Writer(const LanguageModel& model, Session& session) : model_(model), session_(session) {}
+  Generator(const LanguageModel& model, Session& session) : model_(model), session_(session) {}
 
   // In the chunked form; leaves the same session as token by token.
   ReadingLoss read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress = {});
 
-  // Goes on with the text. Every token that was written has also been read when this returns.
-  Written write(const WritingOptions& options, const std::function<void(std::string_view)>& on_text = {});
+  // Continues the text. Every generated token has also been read when this returns.
+  Generation generate(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text = {});
 
  private:
-  void write_tokens(const WritingOptions& options, const std::function<void(std::string_view)>& on_text,
-                    Written& written);
+  void generate_tokens(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text,
+                       Generation& generation);
   void remember(int64_t token);
 
   const LanguageModel& model_;

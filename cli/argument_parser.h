@@ -1,0 +1,24 @@
+// The arguments of one command to its fields: flags, a config file and settings, and the help from the same list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace fwl {
+
+// A flag that every command takes beside its own.
+struct CommonFlag {
+  std::string name, type, help;  // type: empty for one without a value
+};
+const std::vector<CommonFlag>& common_flags();
+
+enum class Request { run, show_help, print_config };
+
+// Sets the command's fields and checks them. Throws UsageError for what it does not know.
+Request parse_arguments(Command& command, const std::vector<std::string>& arguments);
+
+std::string help_text(Command& command);
+
+}  // namespace fwl

@@ -1,0 +1,25 @@
+// Session files without their model: what they are named by, where they stand, and which tensors are fast weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weights/tensor_reader.h"
+
+namespace fwl {
+
+// Every tensor of the fast-weight state has a name that starts so; no other tensor of a session file does.
+inline constexpr const char* fast_state_prefix = "state.";
+
+struct SessionHeader {
+  std::string architecture, model;  // the base's, and the identity of model and adapter
+  int64_t sequences = 1, tokens_read = 0;
+  int64_t cached_tokens = 0;  // in the KV cache
+  int64_t fast_tokens = 0;    // that updated the fast weights
+};
+
+// A file that says it is a session, its checksum right; of any model.
+TensorReader open_session_file(const std::string& path);
+SessionHeader session_header(TensorReader reader);
+
+}  // namespace fwl
