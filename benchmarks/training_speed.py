@@ -134,8 +134,8 @@ def own_seconds(options, objective, gradient_at, folder):
     """Seconds of each step of `fwl train`, out of its record."""
     out = Path(tempfile.mkdtemp(dir=folder))
     command = [ROOT / "build/release/fwl", "train", "--data.train", folder / "bytes.tokens", "--out", out / "run",
-               "--threads", str(options.threads), "--model.layers", str(options.layers), "--model.width",
-               str(options.width), "--model.heads", str(options.heads), "--model.inner-width", str(4 * options.width),
+               "--threads", str(options.threads), "--model.layers", str(options.layers), "--model.hidden-size",
+               str(options.width), "--model.heads", str(options.heads), "--model.ffn-size", str(4 * options.width),
                "--model.block-tokens", str(options.block_tokens), "--data.rows", str(options.rows),
                "--data.segment-tokens", str(options.tokens), "--objective.name", objective, "--layer.gradient-at",
                gradient_at, "--run.steps", str(options.steps), "--run.log-every", str(options.steps)]

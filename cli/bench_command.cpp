@@ -47,7 +47,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
   fields.add("vocabulary_size", options.vocabulary_size, "tokens in the vocabulary of a model with random weights")
       .range(0, 1 << 30);
-  add_fields(fields, options.fresh.architecture);
+  add_fields(fields, options.fresh.base);
   add_fields(fields, options.fresh.memory);
   add_fields(fields, options.engine);
 }
@@ -58,7 +58,7 @@ std::shared_ptr<LanguageModel> open(Options& options, Console& console) {
                       console.progress("open"))
         .model;
   if (options.vocabulary_size < 1) fail("fwl bench", "--model, or --vocabulary-size for random weights", "neither");
-  options.fresh.architecture.vocabulary_size = options.vocabulary_size;
+  options.fresh.base.vocabulary_size = options.vocabulary_size;
   FreshWeights weights(0);
   return make_model(options.fresh, weights, nullptr);
 }
@@ -67,25 +67,24 @@ struct Row {
   std::string model, size, params, backend, threads, test, method, rate, flops;
 };
 
-// Quantised matrices are not among the parameters: the file's size stands for them.
 Row row_of(const Options& options, const LanguageModel& model, const BenchResult& result) {
-  namespace fs = std::filesystem;
-  const bool is_quantized = fs::is_regular_file(options.model) && options.weights == "quantized";
-  double parameters = 0, bytes = is_quantized ? static_cast<double>(fs::file_size(options.model)) : 0;
-  for (const auto& [name, tensor] : model.parameters()) {
-    parameters += static_cast<double>(tensor.numel());
-    if (!is_quantized) bytes += static_cast<double>(tensor.nbytes());
-  }
+  const auto& base = model.base().weight_counts();
+  auto parameters = static_cast<double>(base.total()), bytes = static_cast<double>(model.base().weight_bytes());
+  if (model.memory())
+    for (const auto& [name, tensor] : model.memory()->parameters()) {
+      parameters += static_cast<double>(tensor.numel());
+      bytes += static_cast<double>(tensor.nbytes());
+    }
   return {options.model.empty() ? fmt::format("random {}", model.base().architecture())
-                                : fs::path(options.model).filename().string(),
+                                : std::filesystem::path(options.model).filename().string(),
           format_amount(bytes, "bytes"),
-          is_quantized ? "-" : format_amount(parameters, ""),
+          format_amount(parameters, ""),
           "CPU",
           std::to_string(at::get_num_threads()),
           result.test,
           result.method,
           fmt::format("{:.2f} ± {:.2f}", result.mean(), result.deviation()),
-          is_quantized ? "-" : fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
+          fmt::format("{:.1f}", result.flops_per_token * result.mean() / 1e9)};
 }
 
 void print(Console& console, const Options& options, const LanguageModel& model,

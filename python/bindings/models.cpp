@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <torch/extension.h>
 
-#include "base/sparse_local.h"
+#include <nlohmann/json.hpp>
+
+#include "architecture/base_config.h"
 #include "bindings.h"
 #include "generate/generator.h"
 #include "model/language_model.h"
@@ -36,18 +38,11 @@ const char* context_help =
     "context: tokens after which long_text (refuse, slide or restart) happens. memory, clamp, same_length: how a "
     "Transformer-XL looks back. All as the model has them unless given.";
 
-std::shared_ptr<BaseModel> sparse_local(int64_t vocabulary_size, int64_t layers, int64_t width, int64_t heads,
-                                        int64_t inner_width, int64_t block_tokens, double dropout, uint64_t seed) {
-  SparseLocalConfig config;
-  config.vocabulary_size = vocabulary_size;
-  config.layers = layers;
-  config.width = width;
-  config.heads = heads;
-  config.inner_width = inner_width;
-  config.block_tokens = block_tokens;
-  config.dropout = dropout;
+std::shared_ptr<BaseModel> new_base(const std::string& architecture, int64_t vocabulary_size, uint64_t seed,
+                                    const py::kwargs& settings) {
+  const auto text = py::module_::import("json").attr("dumps")(settings).cast<std::string>();
   FreshWeights weights(seed);
-  return std::make_shared<SparseLocal>(config, weights);
+  return base_config(architecture, vocabulary_size, nlohmann::json::parse(text)).make(weights);
 }
 
 void bind_base(py::module_& module) {
@@ -107,9 +102,8 @@ void bind_base(py::module_& module) {
       },
       arg("path"), arg("weights") = "quantized", ReleaseGil(),
       "Opens a GGUF file or a Hugging Face folder. weights: quantized (as in the file) or fp32.");
-  module.def("sparse_local", &sparse_local, arg("vocabulary_size"), arg("layers") = 12, arg("width") = 768,
-             arg("heads") = 12, arg("inner_width") = 3072, arg("block_tokens") = 128, arg("dropout") = 0.0,
-             arg("seed") = 0, "A fresh sparse local-attention transformer.");
+  module.def("new_base", &new_base, arg("architecture"), arg("vocabulary_size"), arg("seed") = 0,
+             "A base model with fresh weights; settings by the names that fwl train has under model.*, e.g. layers=2.");
 }
 
 std::vector<int64_t> generate(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,

@@ -29,7 +29,9 @@ class BaseModel {
   virtual std::string architecture() const = 0;
   virtual int64_t hidden_size() const = 0;  // D
   virtual int64_t vocabulary_size() const = 0;
-  NamedTensors parameters() const { return weights_.parameters; }  // dense ones, under their published names
+  NamedTensors parameters() const { return weights_.parameters; }        // dense ones, under their published names
+  const WeightCounts& weight_counts() const { return weights_.counts; }  // of all, quantised or dense
+  size_t weight_bytes() const { return weights_.bytes(); }
   virtual std::shared_ptr<const Head> head() const = 0;
 
   // Where the weights are and of what type; states and hidden states are there too, whatever the tokens' device.

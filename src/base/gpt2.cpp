@@ -6,9 +6,7 @@
 
 #include "engine/products.h"
 #include "engine/torch.h"
-#include "head/softmax_head.h"
 #include "support/error.h"
-#include "weights/parameter_list.h"
 
 namespace fwl {
 
@@ -21,13 +19,13 @@ Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
   const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
   const auto output = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config_.layers)));
   const auto norm = [&](const std::string& name) {
-    return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
+    return Norm{list.vector(name + ".weight", {width}, one), list.vector(name + ".bias", {width}, zero)};
   };
   const auto linear = [&](const std::string& name, int64_t in, int64_t out, const Initial& initial) {
-    return Linear{list.tensor(name + ".weight", {in, out}, initial), list.tensor(name + ".bias", {out}, zero)};
+    return Linear{list.dense_matrix(name + ".weight", in, out, initial), list.vector(name + ".bias", {out}, zero)};
   };
-  embedding_ = list.matrix("transformer.wte.weight", config_.vocabulary_size, width, normal);
-  positions_ = list.tensor("transformer.wpe.weight", {config_.context_tokens, width}, Initial::normal(0.01));
+  embedding_ = list.table("transformer.wte.weight", config_.vocabulary_size, width, normal);
+  positions_ = list.dense_table("transformer.wpe.weight", config_.context_tokens, width, Initial::normal(0.01));
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("transformer.h.{}.{}", index, part); };
     Layer layer;
@@ -40,9 +38,8 @@ Gpt2::Gpt2(const Gpt2Config& config, WeightSource& source)
     layers_.push_back(layer);
   }
   final_norm_ = norm("transformer.ln_f");
-  const auto head_weight =
-      config_.is_tied ? embedding_ : list.matrix("lm_head.weight", config_.vocabulary_size, width, normal);
-  head_ = std::make_shared<SoftmaxHead>(head_weight, at::Tensor());
+  head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, width, config_.is_tied), {{embedding_}, {}},
+                      {.weight = "lm_head.weight", .bias = ""}, normal, list);
 }
 
 ContextOptions Gpt2::default_context() const {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "base/cached_model.h"
-#include "weights/weight_source.h"
+#include "head/head_factory.h"
 
 namespace fwl {
 
 struct Gpt2Config {
-  int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, inner_width = 0, context_tokens = 0;
+  int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, inner_width = 3072, context_tokens = 1024;
   double norm_epsilon = 1e-5;
   bool is_tied = true;
   double dropout = 0;
@@ -22,7 +22,7 @@ class Gpt2 : public CachedModel {
   std::string architecture() const override { return "gpt2"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override { return head_; }
+  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
 
  protected:
@@ -50,7 +50,7 @@ class Gpt2 : public CachedModel {
   at::Tensor positions_;
   std::vector<Layer> layers_;
   Norm final_norm_;
-  std::shared_ptr<const Head> head_;
+  HeadFactory head_;
 };
 
 }  // namespace fwl

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/torch.h"
-#include "head/softmax_head.h"
 #include "support/error.h"
-#include "weights/parameter_list.h"
 
 namespace fwl {
 
@@ -22,14 +20,14 @@ Llama::Llama(LlamaConfig config, WeightSource& source)
 
   ParameterList list(source, weights_);
   const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
-  embedding_ = list.matrix("model.embed_tokens.weight", config_.vocabulary_size, width, normal);
+  embedding_ = list.table("model.embed_tokens.weight", config_.vocabulary_size, width, normal);
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("model.layers.{}.{}", index, part); };
     const auto bias = [&](const char* part, int64_t count, bool is_there) {
-      return is_there ? list.tensor(name(part), {count}, zero) : at::Tensor();
+      return is_there ? list.vector(name(part), {count}, zero) : at::Tensor();
     };
     Layer layer;
-    layer.attention_gain = list.tensor(name("input_layernorm.weight"), {width}, one);
+    layer.attention_gain = list.vector(name("input_layernorm.weight"), {width}, one);
     layer.query = list.matrix(name("self_attn.q_proj.weight"), query_width, width, normal);
     layer.key = list.matrix(name("self_attn.k_proj.weight"), key_width, width, normal);
     layer.value = list.matrix(name("self_attn.v_proj.weight"), key_width, width, normal);
@@ -38,16 +36,15 @@ Llama::Llama(LlamaConfig config, WeightSource& source)
     layer.key_bias = bias("self_attn.k_proj.bias", key_width, config_.has_attention_bias);
     layer.value_bias = bias("self_attn.v_proj.bias", key_width, config_.has_attention_bias);
     layer.output_bias = bias("self_attn.o_proj.bias", width, config_.has_output_bias);
-    layer.inner_gain = list.tensor(name("post_attention_layernorm.weight"), {width}, one);
+    layer.inner_gain = list.vector(name("post_attention_layernorm.weight"), {width}, one);
     layer.gate = list.matrix(name("mlp.gate_proj.weight"), config_.inner_width, width, normal);
     layer.up = list.matrix(name("mlp.up_proj.weight"), config_.inner_width, width, normal);
     layer.down = list.matrix(name("mlp.down_proj.weight"), width, config_.inner_width, normal);
     layers_.push_back(layer);
   }
-  final_gain_ = list.tensor("model.norm.weight", {width}, one);
-  const auto head_weight =
-      config_.is_tied ? embedding_ : list.matrix("lm_head.weight", config_.vocabulary_size, width, normal);
-  head_ = std::make_shared<SoftmaxHead>(head_weight, at::Tensor());
+  final_gain_ = list.vector("model.norm.weight", {width}, one);
+  head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, width, config_.is_tied), {{embedding_}, {}},
+                      {.weight = "lm_head.weight", .bias = ""}, normal, list);
 }
 
 ContextOptions Llama::default_context() const {

@@ -3,13 +3,13 @@
 
 #include "base/cached_model.h"
 #include "engine/pointwise.h"
-#include "weights/weight_source.h"
+#include "head/head_factory.h"
 
 namespace fwl {
 
 struct LlamaConfig {
-  int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, key_heads = 0, head_width = 0, inner_width = 0;
-  int64_t context_tokens = 0;
+  int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, key_heads = 0, head_width = 0, inner_width = 3072;
+  int64_t context_tokens = 1024;
   int64_t sliding_tokens = 0;  // every position sees the last so many only; 0: all
   double norm_epsilon = 1e-5;
   double rotary_base = 10000;
@@ -27,7 +27,7 @@ class Llama : public CachedModel {
   std::string architecture() const override { return "llama"; }
   int64_t hidden_size() const override { return config_.width; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override { return head_; }
+  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   const LlamaConfig& config() const { return config_; }
 
@@ -49,7 +49,7 @@ class Llama : public CachedModel {
   Matrix embedding_;
   std::vector<Layer> layers_;
   at::Tensor final_gain_;
-  std::shared_ptr<const Head> head_;
+  HeadFactory head_;
 };
 
 }  // namespace fwl

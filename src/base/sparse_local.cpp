@@ -6,23 +6,25 @@
 
 #include "engine/products.h"
 #include "engine/torch.h"
-#include "head/softmax_head.h"
 #include "support/error.h"
-#include "weights/parameter_list.h"
 
 namespace fwl {
 
 void SparseLocalConfig::check(const std::string& where) const {
   if (width % heads != 0 || width / heads % 2 != 0)
     fail(where, "heads of equal and even width", fmt::format("width {}, {} heads", width, heads));
-  if (vocabulary_size < 1 || layers < 1 || block_tokens < 1)
+  if (vocabulary.size < 1 || layers < 1 || block_tokens < 1)
     fail(where, "a vocabulary, layers and blocks of at least 1",
-         fmt::format("{}, {}, {}", vocabulary_size, layers, block_tokens));
-  if (words) words->check(where);
+         fmt::format("{}, {}, {}", vocabulary.size, layers, block_tokens));
+  vocabulary.check(where);
 }
 
 SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
     : CachedModel(config.layers, config.heads, config.heads, config.width / config.heads), config_(config) {
+  auto& vocabulary = config_.vocabulary;
+  vocabulary.hidden_size = config_.width;
+  vocabulary.head = vocabulary.cutoffs.empty() ? HeadKind::softmax : HeadKind::adaptive_softmax;
+  if (vocabulary.embedding_size == 0 || !is_adaptive()) vocabulary.embedding_size = config_.width;
   config_.check("sparse-local model");
   const int64_t width = config_.width, head_width = width / config_.heads;
   const auto half = at::arange(head_width / 2, at::kDouble);
@@ -31,60 +33,34 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   const auto one = Initial::constant(1), zero = Initial::constant(0);
   const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
   const auto norm = [&](const std::string& name) {
-    return Norm{list.tensor(name + ".weight", {width}, one), list.tensor(name + ".bias", {width}, zero)};
+    return Norm{list.vector(name + ".weight", {width}, one), list.vector(name + ".bias", {width}, zero)};
   };
-  add_words(list);
+  const auto table = Initial::fan_in(width);
+  if (is_adaptive())
+    adaptive_embedding_ = AdaptiveEmbedding(vocabulary, list);
+  else
+    embedding_ = list.dense_table("embedding.weight", vocabulary.size, width, table);
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", index, part); };
     Layer layer;
     layer.attention_norm = norm(name("attention_norm"));
-    layer.query_key_value = list.tensor(name("query_key_value.weight"), {3 * width, width}, Initial::fan_in(width));
-    layer.output = list.tensor(name("output.weight"), {width, width}, Initial::fan_in(width, share));
+    layer.query_key_value = list.dense_matrix(name("query_key_value.weight"), 3 * width, width, Initial::fan_in(width));
+    layer.output = list.dense_matrix(name("output.weight"), width, width, Initial::fan_in(width, share));
     layer.inner_norm = norm(name("inner_norm"));
-    layer.up = list.tensor(name("up.weight"), {config_.inner_width, width}, Initial::fan_in(width));
-    layer.up_bias = list.tensor(name("up.bias"), {config_.inner_width}, zero);
+    layer.up = list.dense_matrix(name("up.weight"), config_.inner_width, width, Initial::fan_in(width));
+    layer.up_bias = list.vector(name("up.bias"), {config_.inner_width}, zero);
     layer.down =
-        list.tensor(name("down.weight"), {width, config_.inner_width}, Initial::fan_in(config_.inner_width, share));
-    layer.down_bias = list.tensor(name("down.bias"), {width}, zero);
+        list.dense_matrix(name("down.weight"), width, config_.inner_width, Initial::fan_in(config_.inner_width, share));
+    layer.down_bias = list.vector(name("down.bias"), {width}, zero);
     layers_.push_back(layer);
   }
   final_norm_ = norm("final_norm");
-  add_head(list);
-}
-
-void SparseLocal::add_words(ParameterList& list) {
-  if (config_.words)
-    adaptive_embedding_ = AdaptiveEmbedding(*config_.words, list);
-  else
-    embedding_ =
-        list.tensor("embedding.weight", {config_.vocabulary_size, config_.width}, Initial::fan_in(config_.width));
-}
-
-void SparseLocal::add_head(ParameterList& list) {
-  if (config_.words) {
-    adaptive_output_ = AdaptiveOutput(*config_.words, list);
-    head_ = adaptive_output_.head(adaptive_embedding_);
-    return;
-  }
-  const auto weight = config_.is_tied ? embedding_
-                                      : list.tensor("head.weight", {config_.vocabulary_size, config_.width},
-                                                    Initial::fan_in(config_.width));
-  head_ =
-      std::make_shared<SoftmaxHead>(weight, list.tensor("head.bias", {config_.vocabulary_size}, Initial::constant(0)));
-}
-
-// The adaptive head holds views of the tables.
-void SparseLocal::weights_moved() {
-  if (config_.words) head_ = adaptive_output_.head(adaptive_embedding_);
-}
-
-// In training the adaptive head's joined matrix belongs to the step's graph.
-std::shared_ptr<const Head> SparseLocal::head() const {
-  return config_.words && at::GradMode::is_enabled() ? adaptive_output_.head(adaptive_embedding_) : head_;
+  const auto tables = is_adaptive() ? adaptive_embedding_.tables() : EmbeddingTables{{embedding_}, {}};
+  head_ = HeadFactory(vocabulary, tables, {.weight = "head.weight", .bias = "head.bias"}, table, list);
 }
 
 at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
-  return config_.words ? adaptive_embedding_(tokens)
+  return is_adaptive() ? adaptive_embedding_(tokens)
                        : at::embedding(embedding_, tokens) * std::sqrt(static_cast<double>(config_.width));
 }
 

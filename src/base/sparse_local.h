@@ -2,8 +2,6 @@
 // cost is linear in the length of the text and there is no end of the context.
 #pragma once
 
-#include <optional>
-
 #include "base/adaptive_embedding.h"
 #include "base/cached_model.h"
 #include "engine/pointwise.h"
@@ -12,13 +10,11 @@
 namespace fwl {
 
 struct SparseLocalConfig {
-  int64_t vocabulary_size = 0;
   int64_t layers = 12, width = 768, heads = 12, inner_width = 3072;
   int64_t block_tokens = 128;
   double dropout = 0;
   double rotary_base = 10000;
-  bool is_tied = true;                  // the head's weight is the embedding
-  std::optional<AdaptiveConfig> words;  // adaptive embedding and softmax; none: one table for all words
+  VocabularyConfig vocabulary;  // its clusters, if it has any; its sizes follow from the others
 
   void check(const std::string& where) const;
 };
@@ -29,14 +25,14 @@ class SparseLocal : public CachedModel {
 
   std::string architecture() const override { return "sparse-local"; }
   int64_t hidden_size() const override { return config_.width; }
-  int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override;
+  int64_t vocabulary_size() const override { return config_.vocabulary.size; }
+  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override { return {}; }
   const SparseLocalConfig& config() const { return config_; }
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  void weights_moved() override;
+  void weights_moved() override { head_.weights_moved(); }
   at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
   VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
@@ -48,8 +44,7 @@ class SparseLocal : public CachedModel {
     Norm attention_norm, inner_norm;
     at::Tensor query_key_value, output, up, up_bias, down, down_bias;
   };
-  void add_words(ParameterList& list);
-  void add_head(ParameterList& list);
+  bool is_adaptive() const { return config_.vocabulary.head == HeadKind::adaptive_softmax; }
   at::Tensor embedded(const at::Tensor& tokens) const;
   at::Tensor normed(const at::Tensor& x, const Norm& norm) const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
@@ -59,10 +54,9 @@ class SparseLocal : public CachedModel {
   SparseLocalConfig config_;
   at::Tensor frequencies_, embedding_;
   AdaptiveEmbedding adaptive_embedding_;  // instead of embedding_
-  AdaptiveOutput adaptive_output_;
   std::vector<Layer> layers_;
   Norm final_norm_;
-  std::shared_ptr<const Head> head_;
+  HeadFactory head_;
 };
 
 }  // namespace fwl

@@ -12,50 +12,52 @@
 namespace fwl {
 
 TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) : config_(std::move(config)) {
-  config_.words.check("transformer-xl model");
-  const int64_t width = config_.words.width, all_heads = config_.heads * config_.head_width;
+  if (config_.head_width == 0) {
+    if (config_.vocabulary.hidden_size % config_.heads != 0)
+      fail("transformer-xl model", "heads of equal size",
+           fmt::format("hidden size {}, {} heads", config_.vocabulary.hidden_size, config_.heads));
+    config_.head_width = config_.vocabulary.hidden_size / config_.heads;
+  }
+  if (config_.vocabulary.embedding_size == 0) config_.vocabulary.embedding_size = config_.vocabulary.hidden_size;
+  config_.vocabulary.head = HeadKind::adaptive_softmax;
+  config_.vocabulary.check("transformer-xl model");
+  const int64_t width = config_.vocabulary.hidden_size, all_heads = config_.heads * config_.head_width;
   ParameterList list(source, weights_);
-  embedding_ = AdaptiveEmbedding(config_.words, list);
+  embedding_ = AdaptiveEmbedding(config_.vocabulary, list);
   const auto normal = Initial::normal(0.02), zero = Initial::constant(0);
   const Initial gain_start{1, 0.02, {}};
   at::Tensor shared_content, shared_position;
   const std::vector<int64_t> bias_shape = {config_.heads, config_.head_width};
   if (!config_.has_biases_per_layer) {
-    shared_content = list.tensor("transformer.r_w_bias", bias_shape, normal);
-    shared_position = list.tensor("transformer.r_r_bias", bias_shape, normal);
+    shared_content = list.vector("transformer.r_w_bias", bias_shape, normal);
+    shared_position = list.vector("transformer.r_r_bias", bias_shape, normal);
   }
   for (int64_t index = 0; index < config_.layers; ++index) {
-    const auto tensor = [&](const char* part, at::IntArrayRef shape, const Initial& initial) {
-      return list.tensor(fmt::format("transformer.layers.{}.{}", index, part), shape, initial);
+    const auto name = [&](const char* part) { return fmt::format("transformer.layers.{}.{}", index, part); };
+    const auto matrix = [&](const char* part, int64_t rows, int64_t columns) {
+      return list.dense_matrix(name(part), rows, columns, Initial::fan_in(columns));
+    };
+    const auto vector = [&](const char* part, at::IntArrayRef shape, const Initial& initial) {
+      return list.vector(name(part), shape, initial);
     };
     Layer layer;
-    layer.query_key_value = tensor("dec_attn.qkv_net.weight", {3 * all_heads, width}, Initial::fan_in(width));
-    layer.distance = tensor("dec_attn.r_net.weight", {all_heads, width}, Initial::fan_in(width));
-    layer.output = tensor("dec_attn.o_net.weight", {width, all_heads}, Initial::fan_in(all_heads));
+    layer.query_key_value = matrix("dec_attn.qkv_net.weight", 3 * all_heads, width);
+    layer.distance = matrix("dec_attn.r_net.weight", all_heads, width);
+    layer.output = matrix("dec_attn.o_net.weight", width, all_heads);
     const bool has_own = config_.has_biases_per_layer;
-    layer.content_bias = has_own ? tensor("dec_attn.r_w_bias", bias_shape, normal) : shared_content;
-    layer.position_bias = has_own ? tensor("dec_attn.r_r_bias", bias_shape, normal) : shared_position;
-    layer.attention_gain = tensor("dec_attn.layer_norm.weight", {width}, gain_start);
-    layer.attention_shift = tensor("dec_attn.layer_norm.bias", {width}, zero);
-    layer.up = tensor("pos_ff.CoreNet.0.weight", {config_.inner_width, width}, Initial::fan_in(width));
-    layer.up_bias = tensor("pos_ff.CoreNet.0.bias", {config_.inner_width}, zero);
-    layer.down = tensor("pos_ff.CoreNet.3.weight", {width, config_.inner_width}, Initial::fan_in(config_.inner_width));
-    layer.down_bias = tensor("pos_ff.CoreNet.3.bias", {width}, zero);
-    layer.inner_gain = tensor("pos_ff.layer_norm.weight", {width}, gain_start);
-    layer.inner_shift = tensor("pos_ff.layer_norm.bias", {width}, zero);
+    layer.content_bias = has_own ? vector("dec_attn.r_w_bias", bias_shape, normal) : shared_content;
+    layer.position_bias = has_own ? vector("dec_attn.r_r_bias", bias_shape, normal) : shared_position;
+    layer.attention_gain = vector("dec_attn.layer_norm.weight", {width}, gain_start);
+    layer.attention_shift = vector("dec_attn.layer_norm.bias", {width}, zero);
+    layer.up = matrix("pos_ff.CoreNet.0.weight", config_.inner_width, width);
+    layer.up_bias = vector("pos_ff.CoreNet.0.bias", {config_.inner_width}, zero);
+    layer.down = matrix("pos_ff.CoreNet.3.weight", width, config_.inner_width);
+    layer.down_bias = vector("pos_ff.CoreNet.3.bias", {width}, zero);
+    layer.inner_gain = vector("pos_ff.layer_norm.weight", {width}, gain_start);
+    layer.inner_shift = vector("pos_ff.layer_norm.bias", {width}, zero);
     layers_.push_back(layer);
   }
-  output_ = AdaptiveOutput(config_.words, list);
-  head_ = output_.head(embedding_);
-}
-
-// The adaptive head holds views of the tables.
-void TransformerXl::weights_moved() {
-  head_ = output_.head(embedding_);
-}
-
-std::shared_ptr<const Head> TransformerXl::head() const {
-  return at::GradMode::is_enabled() ? output_.head(embedding_) : head_;
+  head_ = HeadFactory(config_.vocabulary, embedding_.tables(), {}, {}, list);
 }
 
 ContextOptions TransformerXl::default_context() const {

@@ -7,12 +7,13 @@
 namespace fwl {
 
 struct TransformerXlConfig {
-  AdaptiveConfig words;
-  int64_t layers = 0, heads = 0, head_width = 0, inner_width = 0;
+  VocabularyConfig vocabulary = VocabularyConfig::plain(0, 768, true);
+  int64_t layers = 12, heads = 12, inner_width = 3072;
+  int64_t head_width = 0;  // 0: an equal part of the hidden size
   int64_t memory_tokens = 0;
-  int64_t clamp_tokens = 0;     // distances beyond it look alike; 0: none
-  bool is_same_length = false;  // each position sees memory_tokens keys; otherwise the whole memory and its segment
-  bool is_pre_norm = false;     // LayerNorm before each part instead of after it
+  int64_t clamp_tokens = 0;    // distances beyond it look alike; 0: none
+  bool is_same_length = true;  // each position sees memory_tokens keys; otherwise the whole memory and its segment
+  bool is_pre_norm = false;    // LayerNorm before each part instead of after it
   bool has_biases_per_layer = true;
   double norm_epsilon = 1e-5;
   double dropout = 0, attention_dropout = 0;
@@ -29,9 +30,9 @@ class TransformerXl : public BaseModel {
   TransformerXl(TransformerXlConfig config, WeightSource& source);
 
   std::string architecture() const override { return "transformer-xl"; }
-  int64_t hidden_size() const override { return config_.words.width; }
-  int64_t vocabulary_size() const override { return config_.words.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override;
+  int64_t hidden_size() const override { return config_.vocabulary.hidden_size; }
+  int64_t vocabulary_size() const override { return config_.vocabulary.size; }
+  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   BaseState trimmed(const BaseState& state) const override;
   std::vector<std::vector<int64_t>> cache_shapes(const BaseState& trimmed) const override;
@@ -43,7 +44,7 @@ class TransformerXl : public BaseModel {
  protected:
   std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const override;
   void check_context(const ContextOptions& context) const override;
-  void weights_moved() override;
+  void weights_moved() override { head_.weights_moved(); }
 
  private:
   struct Layer {
@@ -73,8 +74,7 @@ class TransformerXl : public BaseModel {
 
   TransformerXlConfig config_;
   AdaptiveEmbedding embedding_;
-  AdaptiveOutput output_;
-  std::shared_ptr<const Head> head_;  // for use without gradients, which need views of their own
+  HeadFactory head_;
   std::vector<Layer> layers_;
 };
 

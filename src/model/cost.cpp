@@ -1,25 +1,7 @@
 #include "model/cost.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace fwl {
 namespace {
-
-double numbers(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<double>(tensor.numel()) : 0;
-}
-
-bool holds(const std::vector<at::Tensor>& tensors, const at::Tensor& tensor) {
-  return std::ranges::any_of(tensors, [&](const at::Tensor& other) { return other.is_same(tensor); });
-}
-
-// A lookup table costs no products.
-bool is_lookup(const std::string& name) {
-  for (const auto* part : {"embed", "word_emb", "wte", "wpe", "token_embd"})
-    if (name.find(part) != std::string::npos) return true;
-  return false;
-}
 
 PartCost memory_cost(const FastMemory& memory, bool adapts) {
   const auto own = memory.cost();
@@ -41,20 +23,12 @@ PartCost head_cost(const Head& head, bool takes_gradient, bool adapts) {
 }  // namespace
 
 std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& question) {
-  const auto head = model.base().head();
-  const auto head_tensors = head->parameters();
-  PartCost embedding{"embedding", 0, 0, 0, 0}, base{"base", 0, 0, 0, 0}, attention{"attention", 0, 0, 0, 0};
-  auto head_part = head_cost(*head, model.memory() && model.memory()->cost().takes_head_gradient, question.adapts);
-  for (const auto& [name, tensor] : model.base().parameters()) {
-    if (is_lookup(name)) {
-      embedding.parameters += tensor.numel();
-    } else if (holds(head_tensors, tensor)) {
-      head_part.parameters += tensor.numel();
-    } else {
-      base.parameters += tensor.numel();
-      if (tensor.dim() == 2) base.scoring_flops += 2 * numbers(tensor);
-    }
-  }
+  const auto& counts = model.base().weight_counts();
+  const bool takes_gradient = model.memory() && model.memory()->cost().takes_head_gradient;
+  PartCost embedding{"embedding", counts.lookups, 0, 0, 0}, attention{"attention", 0, 0, 0, 0};
+  PartCost base{"base", counts.base(), 2 * counts.products_per_token, 0, 0};
+  auto head = head_cost(*model.base().head(), takes_gradient, question.adapts);
+  head.parameters = counts.head;
   attention.scoring_flops = model.base().attention_flops(question.segment_tokens);
   for (auto* part : {&base, &attention}) {
     part->adapting_flops = part->scoring_flops;
@@ -62,7 +36,7 @@ std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& ques
   }
   std::vector<PartCost> parts = {embedding, base, attention};
   if (model.memory()) parts.push_back(memory_cost(*model.memory(), question.adapts));
-  parts.push_back(head_part);
+  parts.push_back(head);
   return parts;
 }
 

@@ -1,35 +1,43 @@
 #include "store/open_base.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
-#include "store/import_gpt2.h"
-#include "store/import_llama.h"
-#include "store/import_transformer_xl.h"
-#include "store/model_config.h"
+#include "architecture/architecture.h"
+#include "architecture/folder_config.h"
 #include "support/error.h"
 
 namespace fwl {
 namespace {
 
+using PublishedNames = std::vector<std::string> Architecture::*;
+
+// The architecture that a published file names.
+const Architecture& find_architecture(const std::string& where, const std::string& name, PublishedNames names) {
+  std::vector<std::string> known;
+  for (const auto& architecture : architectures()) {
+    if (std::ranges::find(architecture.*names, name) != (architecture.*names).end()) return architecture;
+    known.insert(known.end(), (architecture.*names).begin(), (architecture.*names).end());
+  }
+  fail(where, fmt::format("one of {}", fmt::join(known, ", ")), fmt::format("'{}'", name),
+       "this architecture is not supported");
+}
+
 std::shared_ptr<BaseModel> open_gguf(const std::string& path, WeightFormat format) {
   const auto file = std::make_shared<const GgufFile>(path);
-  const auto architecture = file->get<std::string_view>("general.architecture");
-  if (architecture != "llama")
-    fail(path + ": general.architecture", "llama", fmt::format("'{}'", architecture),
-         "other architectures are not supported as GGUF files");
-  return import_llama(file, format);
+  const std::string name(file->get<std::string_view>("general.architecture"));
+  return find_architecture(path + ": general.architecture", name, &Architecture::gguf_names).open_gguf(file, format);
 }
 
 std::shared_ptr<BaseModel> open_folder(const std::string& path, WeightFormat format) {
   const auto folder = std::make_shared<const HuggingFaceFolder>(path);
-  const auto type = ModelConfig(*folder).text("model_type", "");
-  if (type == "llama" || type == "mistral") return import_llama(folder, format);
-  if (type == "gpt2") return import_gpt2(folder, format);
-  if (type == "transfo-xl") return import_transformer_xl(folder);
-  fail(path + "/config.json: model_type", "llama, mistral, gpt2 or transfo-xl", fmt::format("'{}'", type),
-       "this architecture is not supported");
+  const FolderConfig json(*folder);
+  const auto name = json.text("model_type", "");
+  return find_architecture(json.where() + ": model_type", name, &Architecture::folder_names)
+      .open_folder(folder, format);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/base_model.h"
-#include "store/published_weights.h"
+#include "weights/published_weights.h"
 
 namespace fwl {
 

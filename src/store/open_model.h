@@ -5,7 +5,7 @@
 #include <string>
 
 #include "model/language_model.h"
-#include "store/published_weights.h"
+#include "weights/published_weights.h"
 #include "support/progress.h"
 
 namespace fwl {

@@ -5,7 +5,7 @@
 
 #include "files/atomic_file.h"
 #include "files/memory_map.h"
-#include "store/published_weights.h"
+#include "weights/published_weights.h"
 #include "support/error.h"
 #include "support/fields.h"
 #include "tokenizer/json_field.h"
@@ -40,8 +40,8 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const HuggingFaceFolder& folder, c
 }  // namespace
 
 void add_fields(Fields& fields, ModelDescription& description) {
-  add_fields(fields, description.architecture);
-  fields.add("model.vocabulary_size", description.architecture.vocabulary_size, "words").range(1, 1 << 30);
+  add_fields(fields, description.base);
+  fields.add("model.vocabulary_size", description.base.vocabulary_size, "tokens of the vocabulary").range(1, 1 << 30);
   add_fields(fields, description.memory);
   fields.add("objective", description.objective, "what the model was trained on")
       .choices({"static", "fwl", "fwl-first-order"});
@@ -53,7 +53,7 @@ void add_fields(Fields& fields, ModelDescription& description) {
 
 std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, WeightSource& source,
                                           std::shared_ptr<const Tokenizer> tokenizer) {
-  auto base = make_base(description.architecture, source);
+  auto base = description.base.make(source);
   auto memory = description.memory.make(
       {base->hidden_size(), *base->head(), source, description.objective == "fwl-first-order", {}});
   return std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/architecture.h"
+#include "architecture/base_config.h"
 #include "files/huggingface_folder.h"
 #include "memory/memory_config.h"
 #include "model/language_model.h"
@@ -12,7 +12,7 @@
 namespace fwl {
 
 struct ModelDescription {
-  ArchitectureConfig architecture;
+  BaseConfig base;
   MemoryChoice memory;
   std::string objective = "fwl";  // static, fwl or fwl-first-order
   int64_t trained_tokens = 0;     // length of the training windows; 0: state was carried without end

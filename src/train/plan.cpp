@@ -43,8 +43,8 @@ class StepProbe {
 
 Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, const ProgressReport& progress) {
   ModelDescription description;
-  description.architecture = config.architecture;
-  description.architecture.vocabulary_size = vocabulary_size;
+  description.base = config.base;
+  description.base.vocabulary_size = vocabulary_size;
   description.memory = config.memory;
   description.objective = config.objective.name;
   FreshWeights fresh(0);

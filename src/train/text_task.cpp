@@ -65,8 +65,8 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
   if (valid_ && valid_->tokenizer_hash() != train_->tokenizer_hash())
     fail(data.valid, fmt::format("tokens of the same vocabulary as {}", data.train), "another vocabulary",
          "tokenize both files with one tokenizer");
-  description_.architecture = config_.architecture;
-  description_.architecture.vocabulary_size = train_->vocabulary_size();
+  description_.base = config_.base;
+  description_.base.vocabulary_size = train_->vocabulary_size();
   description_.memory = config_.memory;
   description_.objective = config_.objective.name;
   if (!data.is_in_lanes()) description_.trained_tokens = data.segment_tokens;

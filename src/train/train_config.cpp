@@ -45,7 +45,7 @@ void add_fields(Fields& fields, RunConfig& config) {
 }
 
 void add_fields(Fields& fields, TrainConfig& config) {
-  add_fields(fields, config.architecture);
+  add_fields(fields, config.base);
   add_fields(fields, config.memory);
   add_fields(fields, config.objective);
   auto& data = config.data;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/architecture.h"
+#include "architecture/base_config.h"
 #include "memory/memory_config.h"
 
 namespace fwl {
@@ -53,7 +53,7 @@ struct RunConfig {
 };
 
 struct TrainConfig {
-  ArchitectureConfig architecture;
+  BaseConfig base;
   MemoryChoice memory;
   ObjectiveConfig objective;
   DataConfig data;

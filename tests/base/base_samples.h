@@ -43,7 +43,7 @@ inline std::shared_ptr<BaseModel> sample_gpt2(const at::TensorOptions& options) 
 
 inline std::shared_ptr<BaseModel> sample_sparse_local(const at::TensorOptions& options) {
   SparseLocalConfig config;
-  config.vocabulary_size = sample_vocabulary;
+  config.vocabulary.size = sample_vocabulary;
   config.layers = 2;
   config.width = 24;
   config.heads = 4;
@@ -56,10 +56,10 @@ inline std::shared_ptr<BaseModel> sample_sparse_local(const at::TensorOptions& o
 inline std::shared_ptr<BaseModel> sample_transformer_xl(const at::TensorOptions& options, bool is_pre_norm = false,
                                                         int64_t divisor = 2) {
   TransformerXlConfig config;
-  config.words.vocabulary_size = sample_vocabulary;
-  config.words.width = config.words.embedding_width = 24;
-  config.words.cutoffs = {20, 35};
-  config.words.divisor = divisor;
+  config.vocabulary.size = sample_vocabulary;
+  config.vocabulary.hidden_size = 24;
+  config.vocabulary.cutoffs = {20, 35};
+  config.vocabulary.divisor = divisor;
   config.layers = 2;
   config.heads = 4;
   config.head_width = 6;

@@ -2,7 +2,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "base/architecture.h"
+#include <nlohmann/json.hpp>
+
+#include "architecture/base_config.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
 #include "support/error.h"
@@ -21,14 +23,10 @@ int64_t count_parameters(const BaseModel& model) {
 }
 
 TEST(SparseLocal, IsMadeFromItsSizes) {
-  ArchitectureConfig config;
-  config.layers = 4;
-  config.width = 192;
-  config.heads = 4;
-  config.inner_width = 768;
-  config.vocabulary_size = 256;
+  const auto config =
+      base_config("sparse-local", 256, {{"layers", 4}, {"hidden_size", 192}, {"heads", 4}, {"ffn_size", 768}});
   FreshWeights weights(1);
-  const auto made = make_base(config, weights);
+  const auto made = config.make(weights);
   const auto& model = *made;
   // Per layer 12 D^2 + 9 D, the embedding, the last norm and the head's bias.
   EXPECT_EQ(count_parameters(model), 4 * (12 * 192 * 192 + 9 * 192) + 256 * 192 + 2 * 192 + 256);
@@ -39,16 +37,11 @@ TEST(SparseLocal, IsMadeFromItsSizes) {
 }
 
 TEST(SparseLocal, TakesTheAdaptiveSoftmax) {
-  ArchitectureConfig config;
-  config.layers = 1;
-  config.width = 16;
-  config.heads = 2;
-  config.inner_width = 32;
-  config.vocabulary_size = 50;
-  config.cutoffs = {10, 30};
-  config.divisor = 2;
+  const auto config = base_config(
+      "sparse-local", 50,
+      {{"layers", 1}, {"hidden_size", 16}, {"heads", 2}, {"ffn_size", 32}, {"cutoffs", {10, 30}}, {"divisor", 2}});
   FreshWeights weights(1);
-  const auto model = make_base(config, weights);
+  const auto model = config.make(weights);
   auto state = model->new_state(1);
   const at::NoGradGuard no_grad;
   const auto words = at::arange(50, at::kLong);
@@ -63,7 +56,7 @@ TEST(SparseLocal, TakesTheAdaptiveSoftmax) {
 
 TEST(SparseLocal, RefusesHeadsThatDoNotFit) {
   SparseLocalConfig config;
-  config.vocabulary_size = 10;
+  config.vocabulary.size = 10;
   config.width = 30;
   config.heads = 4;
   FreshWeights weights(1);
@@ -81,7 +74,7 @@ TEST(FreshWeights, AreTheSameForTheSameSeed) {
 TEST(BaseState, IsCopiedOnlyOnPurpose) {
   static_assert(!std::is_copy_constructible_v<BaseState> && std::is_move_constructible_v<BaseState>);
   SparseLocalConfig config;
-  config.vocabulary_size = 20;
+  config.vocabulary.size = 20;
   config.layers = 1;
   config.width = 8;
   config.heads = 2;
@@ -99,17 +92,11 @@ TEST(BaseState, IsCopiedOnlyOnPurpose) {
 }
 
 TEST(TransformerXl, AKeptHeadFollowsWeightsThatChange) {
-  ArchitectureConfig config;
-  config.name = "transformer-xl";
-  config.vocabulary_size = 30;
-  config.layers = 1;
-  config.width = 8;
-  config.heads = 2;
-  config.inner_width = 8;
-  config.memory_tokens = 4;
-  config.cutoffs = {10, 20};
+  const auto config = base_config(
+      "transformer-xl", 30,
+      {{"layers", 1}, {"hidden_size", 8}, {"heads", 2}, {"ffn_size", 8}, {"memory_tokens", 4}, {"cutoffs", {10, 20}}});
   FreshWeights weights(1);
-  const auto model = make_base(config, weights);
+  const auto model = config.make(weights);
   const at::NoGradGuard no_grad;
   const auto hidden = at::randn({5, 8}), targets = at::tensor({0, 5, 11, 25, 29}, at::kLong);
   const auto before = model->head()->loss(hidden, targets);

@@ -95,7 +95,7 @@ TEST(SharedModel, AContextThatTheArchitectureCannotReadIsRefused) {
 
 TEST(SharedModel, DropoutActsInTrainingCallsOnly) {
   SparseLocalConfig config;
-  config.vocabulary_size = sample_vocabulary;
+  config.vocabulary.size = sample_vocabulary;
   config.layers = 1;
   config.width = 24;
   config.heads = 4;

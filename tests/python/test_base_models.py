@@ -98,7 +98,8 @@ def small_models():
         if name == "xl-one-table":  # made without same length: there segments are part of the definition
             context = {"memory": 9, "clamp": 12, "same_length": True}
         yield name, fwl.open_base(str(GOLDENS / name)), context
-    yield "sparse", fwl.sparse_local(61, layers=2, width=16, heads=2, inner_width=24, block_tokens=5, seed=3), {}
+    sparse = fwl.new_base("sparse-local", 61, layers=2, hidden_size=16, heads=2, ffn_size=24, block_tokens=5, seed=3)
+    yield "sparse", sparse, {}
 
 
 @pytest.mark.parametrize("name, model, context", small_models(),
@@ -116,7 +117,7 @@ def test_whole_segments_and_single_tokens_give_the_same(name, model, context):
 
 
 def test_a_sparse_model_sees_its_own_block_and_the_one_before():
-    model = fwl.sparse_local(50, layers=1, width=16, heads=2, inner_width=24, block_tokens=4, seed=1)
+    model = fwl.new_base("sparse-local", 50, layers=1, hidden_size=16, heads=2, ffn_size=24, block_tokens=4, seed=1)
     tokens = torch.randint(0, 50, (1, 16))
     with torch.no_grad():
         before = read_in_segments(model, [tokens])[0][0]
@@ -131,7 +132,7 @@ def test_a_sparse_model_sees_its_own_block_and_the_one_before():
 
 def test_training_and_reading_agree_in_the_sparse_model_with_any_block_length():
     for block in (1, 3, 5, 64):
-        model = fwl.sparse_local(50, layers=2, width=16, heads=2, inner_width=24, block_tokens=block, seed=2)
+        model = fwl.new_base("sparse-local", 50, layers=2, hidden_size=16, heads=2, ffn_size=24, block_tokens=block, seed=2)
         tokens = torch.randint(0, 50, (2, 140))
         with torch.no_grad():
             read = read_in_segments(model, [tokens])[0]
@@ -221,7 +222,7 @@ def damaged(tmp_path, name, config=None, drop=None, reshape=None):
     ("gpt2", {"drop": "transformer.h.1.attn.c_proj.weight"}, r"a tensor transformer.h.1.attn.c_proj.weight of shape"),
     ("llama-tied", {"reshape": "model.layers.0.mlp.up_proj.weight"}, r"up_proj.weight: expected shape \[24, 16\]"),
     ("xl-divided", {"drop": "crit.cluster_weight"}, "a tensor crit.cluster_weight"),
-    ("gpt2", {"config": {"model_type": "mamba"}}, "got 'mamba'; this architecture is not supported"),
+    ("gpt2", {"config": {"model_type": "mamba"}}, "model_type: expected one of transfo-xl, llama, mistral, gpt2, got 'mamba'"),
     ("gpt2", {"config": {"n_head": 5}}, "heads of equal width"),
     ("gpt2", {"config": {"n_layer": -1}}, "n_layer: expected a whole number of at least 1"),
     ("llama-tied", {"config": {"num_hidden_layers": None}}, "num_hidden_layers"),
@@ -229,7 +230,7 @@ def damaged(tmp_path, name, config=None, drop=None, reshape=None):
     ("llama-tied", {"config": {"hidden_act": "gelu"}}, "hidden_act: expected silu"),
     ("xl-divided", {"config": {"cutoffs": [40, 20]}}, "rising numbers"),
     ("xl-divided", {"config": {"cutoffs": "all"}}, "cutoffs: expected a list"),
-    ("xl-divided", {"config": {"div_val": 100}}, "at least one number per word"),
+    ("xl-divided", {"config": {"div_val": 100}}, "at least one number per token"),
 ])
 def test_a_damaged_model_folder_is_one_clear_error(tmp_path, name, change, message):
     with pytest.raises(fwl.UserError, match=message):

@@ -69,7 +69,7 @@ def test_a_perplexity_per_word_that_says_nothing_is_not_shown(tmp_path):
     tokens = tmp_path / "text.tokens"
     assert run([PROGRAM, "tokenize", "--tokenizer", "bytes", "--out", tokens, text]).returncode == 0
     trained = run([PROGRAM, "train", "--data.train", tokens, "--data.tokenizer", "bytes", "--out", tmp_path / "run",
-                   "--model.layers", "1", "--model.width", "16", "--model.heads", "2", "--model.inner-width", "32",
+                   "--model.layers", "1", "--model.hidden-size", "16", "--model.heads", "2", "--model.ffn-size", "32",
                    "--layer.size", "16", "--data.rows", "1", "--data.segment-tokens", "32", "--run.steps", "1"])
     assert trained.returncode == 0, trained.stderr
     command = [PROGRAM, "perplexity", "--model", tmp_path / "run/model", "--tokens", tokens]

@@ -207,7 +207,7 @@ def test_a_session_of_another_model_is_refused(trained, tmp_path):
     generate(model, "--session", session, "--prompt", "language models", "-n", 10)
     before = session.read_bytes()
     other = run([PROGRAM, "train", "--data.train", trained[2], "--out", tmp_path / "other", "--threads", "1",
-                 "--model.layers", "1", "--model.width", "16", "--model.heads", "2", "--model.inner-width", "32",
+                 "--model.layers", "1", "--model.hidden-size", "16", "--model.heads", "2", "--model.ffn-size", "32",
                  "--layer.size", "32", "--data.rows", "1", "--data.segment-tokens", "64", "--run.steps", "1"])
     assert other.returncode == 0, other.stderr
     result = generate(tmp_path / "other/model", "--session", session, "-n", 3)

@@ -14,7 +14,7 @@ TOLERANCE = 1e-5
 
 def base_model(name):
     if name == "sparse":
-        return fwl.sparse_local(61, layers=2, width=16, heads=2, inner_width=24, block_tokens=5, seed=3)
+        return fwl.new_base("sparse-local", 61, layers=2, hidden_size=16, heads=2, ffn_size=24, block_tokens=5, seed=3)
     return fwl.open_base(str(GOLDENS / name))
 
 

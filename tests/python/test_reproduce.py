@@ -10,9 +10,9 @@ from test_training_process import PROGRAM, ROOT, run
 CONFIG = """
 [model]
 layers = 1
-width = 16
+hidden_size = 16
 heads = 2
-inner_width = 32
+ffn_size = 32
 block_tokens = 8
 [layer]
 width = 32

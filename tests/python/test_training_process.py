@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/release/fwl"
 GOLDENS = ROOT / "tests/goldens"
-TINY = ["--threads", "1", "--model.layers", "1", "--model.width", "16", "--model.heads", "2", "--model.inner-width", "32",
+TINY = ["--threads", "1", "--model.layers", "1", "--model.hidden-size", "16", "--model.heads", "2", "--model.ffn-size", "32",
         "--model.block-tokens", "8", "--layer.size", "32", "--data.rows", "2", "--data.segment-tokens", "64"]
 
 
@@ -239,7 +239,7 @@ def test_attach_refuses_what_does_not_fit(small_base, tmp_path):
 
 def test_steps_use_the_memory_of_the_steps_before(tokens, tmp_path):
     def page_faults(steps):
-        flags = ["--data.segment-tokens", "512", "--model.width", "64", "--layer.size", "256", "--run.steps", str(steps)]
+        flags = ["--data.segment-tokens", "512", "--model.hidden-size", "64", "--layer.size", "256", "--run.steps", str(steps)]
         process = subprocess.Popen(train(tokens, tmp_path / str(steps), *flags), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)

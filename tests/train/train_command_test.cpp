@@ -105,7 +105,7 @@ TEST(Train, FastWeightsLearnARepeatedTextFarFasterThanSlowOnes) {
     }
 }
 
-TEST(Train, EveryObjectiveTrainsBothArchitectures) {
+TEST(Train, EveryObjectiveTrainsWithEitherHead) {
   const auto folder = corpus("objectives");
   const std::vector<std::string> xl = {"--model.architecture",  "transformer-xl",
                                        "--model.memory-tokens", "16",
@@ -124,14 +124,54 @@ TEST(Train, EveryObjectiveTrainsBothArchitectures) {
     }
 }
 
+// The settings of a saved model, without "model.".
+std::vector<std::string> saved_settings(const std::string& run) {
+  const auto config = nlohmann::json::parse(read_text(run + "/model/config.json"));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : config.at("model").items()) names.push_back(name);
+  return names;
+}
+
+TEST(Train, EveryArchitectureIsTrainedSavedWithItsOwnSettingsAndOpenedAgain) {
+  const auto folder = corpus("architectures");
+  for (const auto& [architecture, own] :
+       std::map<std::string, std::vector<std::string>>{{"sparse-local", {"block_tokens", "4"}},
+                                                       {"transformer-xl", {"memory_tokens", "16"}},
+                                                       {"llama", {"kv_heads", "1"}},
+                                                       {"gpt2", {"context_tokens", "64"}}}) {
+    const auto run = folder + "/" + architecture;
+    auto flag = "--model." + own[0];
+    std::ranges::replace(flag, '_', '-');
+    const auto result =
+        train(tiny_run(folder, architecture) +
+              std::vector<std::string>{"--model.architecture", architecture, flag, own[1], "--optimizer.lr", "1e-2"});
+    ASSERT_EQ(result.exit_code, 0) << architecture << result.errors;
+    EXPECT_LT(events_of(run, "step").back().at("loss"), events_of(run, "step").front().at("loss")) << architecture;
+    const auto saved = saved_settings(run);
+    EXPECT_TRUE(std::ranges::count(saved, own[0]) == 1) << architecture;
+    EXPECT_EQ(std::ranges::count(saved, "block_tokens") == 1, architecture == "sparse-local") << architecture;
+    const auto scored = run_fwl({"perplexity", "--model", run + "/model", "--tokens", folder + "/valid.tokens",
+                                 "--context", "48", "--protocol", "windows", "--threads", "1"});
+    EXPECT_EQ(scored.exit_code, 0) << architecture << scored.errors;
+  }
+}
+
+TEST(Train, ASettingOfAnotherArchitectureIsAnErrorThatNamesIt) {
+  const auto folder = corpus("other_setting");
+  const auto result = train(tiny_run(folder, "run") + std::vector<std::string>{"--model.memory-tokens", "4"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(last_line(result.errors),
+            "fwl: fwl train: expected a key that model.architecture sparse-local has, got 'model.memory_tokens'; only "
+            "transformer-xl has it");
+}
+
 TEST(Train, EveryKindOfMemoryAndRuleTrains) {
   const auto folder = corpus("kinds");
-  const std::vector<std::vector<std::string>> kinds = {
-      {"--memory.kind", "bias-only"},
-      {"--memory.kind", "delta-rule", "--delta.heads", "2"},
-      {"--layer.rule", "momentum", "--layer.gradient-at", "boundary"},
-      {"--layer.rule", "normalised"},
-      {"--memory.kind", "none", "--objective.name", "static"}};
+  const std::vector<std::vector<std::string>> kinds = {{"--memory.kind", "bias-only"},
+                                                       {"--memory.kind", "delta-rule", "--delta.heads", "2"},
+                                                       {"--layer.rule", "momentum", "--layer.gradient-at", "boundary"},
+                                                       {"--layer.rule", "normalised"},
+                                                       {"--memory.kind", "none", "--objective.name", "static"}};
   for (const auto& kind : kinds) {
     const auto name = kind[1] + "-run";
     const auto result = train(tiny_run(folder, name) + std::vector<std::string>{"--optimizer.lr", "1e-2"} + kind);

@@ -1,4 +1,4 @@
-#include "store/model_config.h"
+#include "architecture/folder_config.h"
 
 #include <cmath>
 
@@ -16,29 +16,29 @@ std::string place(const std::string& where, const char* name) {
 
 }  // namespace
 
-ModelConfig::ModelConfig(const HuggingFaceFolder& folder)
+FolderConfig::FolderConfig(const HuggingFaceFolder& folder)
     : where_(folder.path() + "/config.json"), json_(&folder.config()) {}
 
-int64_t ModelConfig::count(const char* name, std::optional<int64_t> otherwise) const {
+int64_t FolderConfig::count(const char* name, std::optional<int64_t> otherwise) const {
   const double value = number(name, otherwise ? std::optional(static_cast<double>(*otherwise)) : std::nullopt);
   if (!(value >= 1 && value <= largest_count && std::floor(value) == value))
     fail(place(where_, name), "a whole number of at least 1", json_number_or_kind(json_or_null(*json_, name)));
   return static_cast<int64_t>(value);
 }
 
-int64_t ModelConfig::count_or_none(const char* name) const {
+int64_t FolderConfig::count_or_none(const char* name) const {
   return number(name, 0.0) <= 0 ? 0 : count(name);
 }
 
-double ModelConfig::number(const char* name, std::optional<double> otherwise) const {
+double FolderConfig::number(const char* name, std::optional<double> otherwise) const {
   return otherwise ? json_field<double>(where_, *json_, name, *otherwise) : json_field<double>(where_, *json_, name);
 }
 
-bool ModelConfig::flag(const char* name, bool otherwise) const {
+bool FolderConfig::flag(const char* name, bool otherwise) const {
   return json_field<bool>(where_, *json_, name, otherwise);
 }
 
-std::string ModelConfig::text(const char* name, const std::string& otherwise) const {
+std::string FolderConfig::text(const char* name, const std::string& otherwise) const {
   return json_field<std::string>(where_, *json_, name, otherwise);
 }
 

@@ -1,4 +1,4 @@
-#include "store/import_llama.h"
+#include "base/llama.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "architecture/architecture.h"
+#include "architecture/folder_config.h"
+#include "architecture/shared_fields.h"
 #include "engine/torch.h"
-#include "store/model_config.h"
 #include "support/error.h"
 #include "tokenizer/json_field.h"
 
@@ -65,7 +67,7 @@ at::Tensor llama3_divisors(const LlamaConfig& config, double factor, double low,
   return at::tensor(divisors, at::kDouble);
 }
 
-at::Tensor rotary_divisors(const LlamaConfig& config, const ModelConfig& json) {
+at::Tensor rotary_divisors(const LlamaConfig& config, const FolderConfig& json) {
   const auto& scaling = json_or_null(json.json(), "rope_scaling");
   if (scaling.is_null()) return {};
   const auto where = json.where() + ": rope_scaling";
@@ -83,15 +85,13 @@ at::Tensor rotary_divisors(const LlamaConfig& config, const ModelConfig& json) {
 }
 
 // Newer folders keep the base inside rope_parameters.
-double rotary_base(const ModelConfig& json) {
+double rotary_base(const FolderConfig& json) {
   const auto& parameters = json_or_null(json.json(), "rope_parameters");
   const double otherwise = json.number("rope_theta", 10000.0);
   return parameters.is_object() ? json_field<double>(json.where(), parameters, "rope_theta", otherwise) : otherwise;
 }
 
-}  // namespace
-
-std::shared_ptr<Llama> import_llama(const std::shared_ptr<const GgufFile>& file, WeightFormat format) {
+std::shared_ptr<BaseModel> open_llama_gguf(const Architecture::GgufPointer& file, WeightFormat format) {
   const auto* embedding = file->find_tensor("token_embd.weight");
   if (!embedding) fail(file->where(), "a tensor token_embd.weight", "none", "the file is incomplete");
   LlamaConfig config;
@@ -124,8 +124,8 @@ std::shared_ptr<Llama> import_llama(const std::shared_ptr<const GgufFile>& file,
   return std::make_shared<Llama>(config, weights);
 }
 
-std::shared_ptr<Llama> import_llama(const std::shared_ptr<const HuggingFaceFolder>& folder, WeightFormat format) {
-  const ModelConfig json(*folder);
+std::shared_ptr<BaseModel> open_llama_folder(const Architecture::FolderPointer& folder, WeightFormat format) {
+  const FolderConfig json(*folder);
   LlamaConfig config;
   config.vocabulary_size = json.count("vocab_size");
   config.width = json.count("hidden_size");
@@ -148,6 +148,39 @@ std::shared_ptr<Llama> import_llama(const std::shared_ptr<const HuggingFaceFolde
     fail(json.where() + ": head_dim", "an even number", std::to_string(config.head_width));
   FolderWeights weights(folder, format);
   return std::make_shared<Llama>(config, weights);
+}
+
+void add_llama_fields(Fields& fields, LlamaConfig& config) {
+  add_layers(fields, config.layers);
+  add_hidden_size(fields, config.width);
+  add_heads(fields, config.heads);
+  fields.add("model.kv_heads", config.key_heads, "heads of keys and values, shared by groups of heads; 0: heads")
+      .range(0, 1024);
+  add_ffn_size(fields, config.inner_width);
+  add_tied(fields, config.is_tied);
+  add_context_tokens(fields, config.context_tokens);
+  add_rope_base(fields, config.rotary_base);
+}
+
+std::shared_ptr<BaseModel> make_llama(LlamaConfig config, int64_t vocabulary_size, WeightSource& source) {
+  if (config.width % (2 * config.heads) != 0)
+    fail("llama model", "heads of equal and even size",
+         fmt::format("hidden size {}, {} heads", config.width, config.heads));
+  config.vocabulary_size = vocabulary_size;
+  config.head_width = config.width / config.heads;
+  if (config.key_heads == 0) config.key_heads = config.heads;
+  return std::make_shared<Llama>(config, source);
+}
+
+}  // namespace
+
+Architecture llama_architecture() {
+  return {.name = "llama",
+          .new_settings = settings_of<LlamaConfig, add_llama_fields, make_llama>,
+          .gguf_names = {"llama"},
+          .open_gguf = open_llama_gguf,
+          .folder_names = {"llama", "mistral"},
+          .open_folder = open_llama_folder};
 }
 
 }  // namespace fwl

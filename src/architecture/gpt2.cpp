@@ -1,6 +1,8 @@
-#include "store/import_gpt2.h"
+#include "base/gpt2.h"
 
-#include "store/model_config.h"
+#include "architecture/architecture.h"
+#include "architecture/folder_config.h"
+#include "architecture/shared_fields.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -28,10 +30,8 @@ class WithoutPrefix : public FolderWeights {
   }
 };
 
-}  // namespace
-
-std::shared_ptr<Gpt2> import_gpt2(const std::shared_ptr<const HuggingFaceFolder>& folder, WeightFormat format) {
-  const ModelConfig json(*folder);
+std::shared_ptr<BaseModel> open_gpt2(const Architecture::FolderPointer& folder, WeightFormat format) {
+  const FolderConfig json(*folder);
   Gpt2Config config;
   config.vocabulary_size = json.count("vocab_size");
   config.width = json.count("n_embd");
@@ -46,6 +46,30 @@ std::shared_ptr<Gpt2> import_gpt2(const std::shared_ptr<const HuggingFaceFolder>
     fail(json.where() + ": activation_function", "gelu_new", "'" + activation + "'");
   WithoutPrefix weights(folder, format);
   return std::make_shared<Gpt2>(config, weights);
+}
+
+void add_gpt2_fields(Fields& fields, Gpt2Config& config) {
+  add_layers(fields, config.layers);
+  add_hidden_size(fields, config.width);
+  add_heads(fields, config.heads);
+  add_ffn_size(fields, config.inner_width);
+  add_dropout(fields, config.dropout);
+  add_tied(fields, config.is_tied);
+  add_context_tokens(fields, config.context_tokens);
+}
+
+std::shared_ptr<BaseModel> make_gpt2(Gpt2Config config, int64_t vocabulary_size, WeightSource& source) {
+  config.vocabulary_size = vocabulary_size;
+  return std::make_shared<Gpt2>(config, source);
+}
+
+}  // namespace
+
+Architecture gpt2_architecture() {
+  return {.name = "gpt2",
+          .new_settings = settings_of<Gpt2Config, add_gpt2_fields, make_gpt2>,
+          .folder_names = {"gpt2"},
+          .open_folder = open_gpt2};
 }
 
 }  // namespace fwl

@@ -10,9 +10,9 @@
 
 namespace fwl {
 
-class ModelConfig {
+class FolderConfig {
  public:
-  explicit ModelConfig(const HuggingFaceFolder& folder);
+  explicit FolderConfig(const HuggingFaceFolder& folder);
 
   // A whole number from 1 to 2^31 - 1; `otherwise` if it is missing or null.
   int64_t count(const char* name, std::optional<int64_t> otherwise = std::nullopt) const;

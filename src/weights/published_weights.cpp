@@ -1,4 +1,4 @@
-#include "store/published_weights.h"
+#include "weights/published_weights.h"
 
 #include <fmt/format.h>
 
