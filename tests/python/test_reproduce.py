@@ -15,7 +15,7 @@ heads = 2
 ffn_size = 32
 block_tokens = 8
 [layer]
-width = 32
+size = 32
 chunk_tokens = 16
 [data]
 train = "{tokens}"
@@ -130,7 +130,7 @@ cache = "{folder}/cache"
 window_tokens = 16
 segment_tokens = 64
 [layer]
-width = 16
+size = 16
 chunk_tokens = 8
 [run]
 steps = 3
