@@ -22,8 +22,10 @@ std::string bias_name(size_t cluster) {
 }  // namespace
 
 BiasMemory::BiasMemory(std::shared_ptr<const FastMemory> beneath, at::Tensor log_step)
-    : beneath_(std::move(beneath)), log_step_(std::move(log_step)) {
-  if (beneath_) decay_ = beneath_->bias_decay();
+    : beneath_(std::move(beneath)), log_step_(std::move(log_step)) {}
+
+BiasDecay BiasMemory::decay() const {
+  return beneath_ ? beneath_->bias_decay() : BiasDecay{};
 }
 
 NamedTensors BiasMemory::parameters() const {
@@ -51,7 +53,7 @@ std::vector<at::Tensor> BiasMemory::decayed_sums(const FastState& state, int64_t
   const bool is_full = state.segment_tokens > 0 && state.open_tokens[row] == state.segment_tokens;
   for (size_t cluster = 0; cluster < state.tensors.size(); ++cluster) {
     const auto sum = state.find(bias_name(cluster))[sequence];
-    sums.push_back(is_full ? sum * decay_.factor : sum);
+    sums.push_back(is_full ? sum * decay().factor : sum);
   }
   return sums;
 }
@@ -85,7 +87,7 @@ MemoryLosses BiasMemory::read(const at::Tensor& hidden, const at::Tensor& target
   if (moving.sequences() != hidden.size(0))
     fail("bias-only fast weights", fmt::format("a state of {} sequences", hidden.size(0)),
          std::to_string(moving.sequences()));
-  moving.segment_tokens = decay_.segment_tokens;
+  moving.segment_tokens = decay().segment_tokens;
   const auto weights = call.token_weights.defined() ? call.token_weights : at::ones(targets.sizes(), hidden.options());
   const auto counted = counted_tokens(adapt(hidden, {}), targets, weights);
   std::vector<at::Tensor> fast, slow;

@@ -28,6 +28,7 @@ class BiasMemory : public FastMemory {
   std::vector<std::string> slow_output_names() const override;
 
  private:
+  BiasDecay decay() const;  // of the weights as they are now
   // One text from one place in its segment on.   hidden: 1,T,D   targets, weights: 1,T
   MemoryLosses read_text(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
                          const Head& head, FastState& state) const;
@@ -36,7 +37,6 @@ class BiasMemory : public FastMemory {
 
   std::shared_ptr<const FastMemory> beneath_;
   at::Tensor log_step_;
-  BiasDecay decay_;
 };
 
 }  // namespace fwl

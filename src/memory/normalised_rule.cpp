@@ -5,7 +5,8 @@
 namespace fwl {
 namespace {
 
-// The Frobenius norm of key^T gradient is |key| |gradient|. Below this bound a gradient counts as it is.
+// A matrix and its bias move together, as one matrix whose key has one more entry of 1: the norm of their update is
+// |(key, 1)| |gradient|. Below this bound a gradient counts as it is.
 constexpr double smallest_norm = 1e-6;
 
 class NormalisedRule : public UpdateRule {
@@ -13,9 +14,9 @@ class NormalisedRule : public UpdateRule {
   std::string name() const override { return "normalised"; }
 
   at::Tensor token_update(const at::Tensor& key, const at::Tensor& gradient) const override {
-    auto norm = gradient.square().sum(-1, true);                       // B,T,1
-    if (key.defined()) norm = norm * key.square().sum(-1, true);       // B,T,1
-    return gradient * (norm + smallest_norm * smallest_norm).rsqrt();  // B,T,N
+    auto squared_norm = gradient.square().sum(-1, true);                                // B,T,1
+    if (key.defined()) squared_norm = squared_norm * (key.square().sum(-1, true) + 1);  // with the bias
+    return gradient * (squared_norm + smallest_norm * smallest_norm).rsqrt();           // B,T,N
   }
 };
 

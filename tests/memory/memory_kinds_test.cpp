@@ -278,7 +278,8 @@ TEST(UpdateRule, NormalisedUpdatesHaveLengthOne) {
   at::manual_seed(7);
   const auto key = at::randn({1, 4, 3}, at::kDouble), gradient = at::randn({1, 4, 5}, at::kDouble);
   const auto update = rule->token_update(key, gradient);
-  const auto outer = at::matmul(key.unsqueeze(3), update.unsqueeze(2));  // 1,4,3,5
+  const auto with_bias = at::cat({key, at::ones({1, 4, 1}, at::kDouble)}, 2);
+  const auto outer = at::matmul(with_bias.unsqueeze(3), update.unsqueeze(2));  // 1,4,4,5: of a matrix and its bias
   EXPECT_LT(largest_difference(outer.flatten(2).norm(2, 2), at::ones({1, 4}, at::kDouble)), 1e-9);
 }
 

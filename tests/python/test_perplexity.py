@@ -261,7 +261,7 @@ def test_bad_input_is_one_clear_line(trained, tmp_path):
 def test_a_base_without_layer_says_that_it_has_none(words_model):
     base, text, _ = words_model
     result = run([PROGRAM, "perplexity", "--model", base, "--text", text, "--method", "fwl", "--context", "20"])
-    assert result.returncode == 1 and "a model with a fast weight layer" in result.stderr
+    assert result.returncode == 1 and "a model with fast weights" in result.stderr
     plain = perplexity(base, "--text", text, "--context", "20", "--protocol", "windows")["methods"][0]
     model = fwl.open_model(str(base))
     ids = torch.tensor(fwl.open_tokenizer(str(base)).encode(text.read_bytes()))
