@@ -30,24 +30,24 @@ struct Kind {
 };
 
 const std::vector<Kind> kinds = {
-    {"layer", {{"layer.size", "6"}}},
+    {"layer", {{"layer.size", "24"}}},
     {"layer",
-     {{"layer.size", "6"}, {"layer.gradient_at", "boundary"}, {"layer.chunk_tokens", "7"}, {"layer.decay", "0.9"}}},
-    {"layer", {{"layer.size", "6"}, {"layer.rule", "momentum"}, {"layer.segment_tokens", "5"}}},
+     {{"layer.size", "24"}, {"layer.gradient_at", "boundary"}, {"layer.chunk_tokens", "7"}, {"layer.decay", "0.9"}}},
+    {"layer", {{"layer.size", "24"}, {"layer.rule", "momentum"}, {"layer.segment_tokens", "5"}}},
     {"layer",
-     {{"layer.size", "6"},
+     {{"layer.size", "24"},
       {"layer.rule", "momentum"},
       {"layer.gradient_at", "boundary"},
       {"layer.chunk_tokens", "4"},
       {"layer.max_drift", "0.5"}}},
-    {"layer", {{"layer.size", "6"}, {"layer.rule", "normalised"}}},
+    {"layer", {{"layer.size", "24"}, {"layer.rule", "normalised"}}},
     {"layer",
-     {{"layer.size", "6"},
+     {{"layer.size", "24"},
       {"layer.rule", "normalised"},
       {"layer.gradient_at", "boundary"},
       {"layer.chunk_tokens", "6"}}},
-    {"bias-only", {{"layer.size", "6"}}},
-    {"bias-only", {{"layer.size", "6"}, {"layer.decay", "0.8"}, {"layer.segment_tokens", "5"}}},
+    {"bias-only", {{"layer.size", "24"}}},
+    {"bias-only", {{"layer.size", "24"}, {"layer.decay", "0.8"}, {"layer.segment_tokens", "5"}}},
     {"delta-rule", {{"delta.heads", "2"}, {"delta.chunk_tokens", "6"}}},
 };
 
