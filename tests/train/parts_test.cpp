@@ -73,7 +73,7 @@ TEST(Optimizer, EqualsAdamWithDecayOfMatricesClippingAndFasterStepSizes) {
   }
   const auto before = unused.clone();
   Optimizer optimizer({{"a.weight", matrix}, {"a.bias", vector}, {"fast.log_steps", steps}, {"unused", unused}},
-                      config);
+                      {"fast.log_steps"}, config);
   for (int round = 0; round < 5; ++round) {
     optimizer.clear_gradients();
     (matrix.square().sum() * 3 + vector.exp().sum() + (steps * steps * steps).sum()).backward();

@@ -126,12 +126,11 @@ TEST(Train, EveryObjectiveTrainsBothArchitectures) {
 
 TEST(Train, EveryKindOfMemoryAndRuleTrains) {
   const auto folder = corpus("kinds");
-  const std::vector<std::vector<std::string>> kinds = {
-      {"--memory.kind", "bias-only"},
-      {"--memory.kind", "delta-rule", "--delta.heads", "2"},
-      {"--layer.rule", "momentum", "--layer.gradient-at", "boundary"},
-      {"--layer.rule", "normalised"},
-      {"--memory.kind", "none", "--objective.name", "static"}};
+  const std::vector<std::vector<std::string>> kinds = {{"--memory.kind", "bias-only"},
+                                                       {"--memory.kind", "delta-rule", "--delta.heads", "2"},
+                                                       {"--layer.rule", "momentum", "--layer.gradient-at", "boundary"},
+                                                       {"--layer.rule", "normalised"},
+                                                       {"--memory.kind", "none", "--objective.name", "static"}};
   for (const auto& kind : kinds) {
     const auto name = kind[1] + "-run";
     const auto result = train(tiny_run(folder, name) + std::vector<std::string>{"--optimizer.lr", "1e-2"} + kind);
