@@ -80,8 +80,10 @@ def changed_files(files, base, limit):
             weights[file] = weights.get(file, 0) + count
     chosen = sorted(weights, key=lambda file: (-weights[file], file))
     if limit and len(chosen) > limit:
+        left, shown = [str(file.relative_to(ROOT)) for file in chosen[limit:]], 10
+        more = f" and {len(left) - shown} more" if len(left) > shown else ""
         say(f"{len(chosen)} files have changed since {base[:8]}, more than {limit}; left out: "
-            + " ".join(str(file.relative_to(ROOT)) for file in chosen[limit:]))
+            + " ".join(left[:shown]) + more)
     return [str(file) for file in chosen[:limit]]
 
 
