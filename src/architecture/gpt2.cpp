@@ -34,10 +34,10 @@ std::shared_ptr<BaseModel> open_gpt2(const Architecture::FolderPointer& folder, 
   const FolderConfig json(*folder);
   Gpt2Config config;
   config.vocabulary_size = json.count("vocab_size");
-  config.width = json.count("n_embd");
+  config.hidden_size = json.count("n_embd");
   config.layers = json.count("n_layer");
   config.heads = json.count("n_head");
-  config.inner_width = json.count("n_inner", 4 * config.width);
+  config.ffn_size = json.count("n_inner", 4 * config.hidden_size);
   config.context_tokens = json.count("n_positions", json.count_or_none("n_ctx"));
   config.norm_epsilon = json.number("layer_norm_epsilon", 1e-5);
   config.is_tied = json.flag("tie_word_embeddings", true);
@@ -50,9 +50,9 @@ std::shared_ptr<BaseModel> open_gpt2(const Architecture::FolderPointer& folder, 
 
 void add_gpt2_fields(Fields& fields, Gpt2Config& config) {
   add_layers(fields, config.layers);
-  add_hidden_size(fields, config.width);
+  add_hidden_size(fields, config.hidden_size);
   add_heads(fields, config.heads);
-  add_ffn_size(fields, config.inner_width);
+  add_ffn_size(fields, config.ffn_size);
   add_dropout(fields, config.dropout);
   add_tied(fields, config.is_tied);
   add_context_tokens(fields, config.context_tokens);

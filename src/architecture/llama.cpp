@@ -57,9 +57,9 @@ int64_t gguf_count(const GgufFile& file, const char* name, std::optional<int64_t
 // Llama 3's context extension: low frequencies are divided by `factor`, high ones stay, those between are interpolated.
 at::Tensor llama3_divisors(const LlamaConfig& config, double factor, double low, double high, double original_tokens) {
   std::vector<double> divisors;
-  for (int64_t index = 0; index < config.head_width / 2; ++index) {
-    const double exponent = 2 * static_cast<double>(index) / static_cast<double>(config.head_width);
-    const double wavelength = 2 * std::numbers::pi * std::pow(config.rotary_base, exponent);
+  for (int64_t index = 0; index < config.head_size / 2; ++index) {
+    const double exponent = 2 * static_cast<double>(index) / static_cast<double>(config.head_size);
+    const double wavelength = 2 * std::numbers::pi * std::pow(config.rope_base, exponent);
     const double turns = original_tokens / wavelength;
     const double unscaled = std::clamp((turns - low) / (high - low), 0.0, 1.0);
     divisors.push_back(1 / ((1 - unscaled) / factor + unscaled));
@@ -76,7 +76,7 @@ at::Tensor rotary_divisors(const LlamaConfig& config, const FolderConfig& json) 
       json_field<std::string>(where, scaling, "rope_type", json_field<std::string>(where, scaling, "type", "default"));
   if (kind == "default") return {};
   const double factor = json_field<double>(where, scaling, "factor");
-  if (kind == "linear") return at::full({config.head_width / 2}, factor, at::kDouble);
+  if (kind == "linear") return at::full({config.head_size / 2}, factor, at::kDouble);
   if (kind == "llama3")
     return llama3_divisors(config, factor, json_field<double>(where, scaling, "low_freq_factor"),
                            json_field<double>(where, scaling, "high_freq_factor"),
@@ -85,7 +85,7 @@ at::Tensor rotary_divisors(const LlamaConfig& config, const FolderConfig& json) 
 }
 
 // Newer folders keep the base inside rope_parameters.
-double rotary_base(const FolderConfig& json) {
+double rope_base(const FolderConfig& json) {
   const auto& parameters = json_or_null(json.json(), "rope_parameters");
   const double otherwise = json.number("rope_theta", 10000.0);
   return parameters.is_object() ? json_field<double>(json.where(), parameters, "rope_theta", otherwise) : otherwise;
@@ -96,26 +96,26 @@ std::shared_ptr<BaseModel> open_llama_gguf(const Architecture::GgufPointer& file
   if (!embedding) fail(file->where(), "a tensor token_embd.weight", "none", "the file is incomplete");
   LlamaConfig config;
   config.vocabulary_size = embedding->shape[0];
-  config.width = gguf_count(*file, "embedding_length");
+  config.hidden_size = gguf_count(*file, "embedding_length");
   config.layers = gguf_count(*file, "block_count");
   config.heads = gguf_count(*file, "attention.head_count");
-  config.key_heads = gguf_count(*file, "attention.head_count_kv", config.heads);
-  config.head_width = gguf_count(*file, "attention.key_length", std::max<int64_t>(1, config.width / config.heads));
-  config.inner_width = gguf_count(*file, "feed_forward_length");
+  config.kv_heads = gguf_count(*file, "attention.head_count_kv", config.heads);
+  config.head_size = gguf_count(*file, "attention.key_length", std::max<int64_t>(1, config.hidden_size / config.heads));
+  config.ffn_size = gguf_count(*file, "feed_forward_length");
   config.context_tokens = gguf_count(*file, "context_length");
   config.norm_epsilon = file->get<double>("llama.attention.layer_norm_rms_epsilon");
-  config.rotary_base = file->get_or<double>("llama.rope.freq_base", 10000.0);
+  config.rope_base = file->get_or<double>("llama.rope.freq_base", 10000.0);
   config.rotary_pairs = RotaryPairs::neighbours;
-  const auto turned = gguf_count(*file, "rope.dimension_count", config.head_width);
-  if (turned != config.head_width)
-    fail(file->where() + ": llama.rope.dimension_count", std::to_string(config.head_width), std::to_string(turned));
+  const auto turned = gguf_count(*file, "rope.dimension_count", config.head_size);
+  if (turned != config.head_size)
+    fail(file->where() + ": llama.rope.dimension_count", std::to_string(config.head_size), std::to_string(turned));
   GgufWeights weights(file, format, gguf_name);
   if (weights.has("rope_freqs.weight"))
-    config.rotary_divisors = weights.tensor("rope_freqs.weight", {config.head_width / 2}, {});
+    config.rotary_divisors = weights.tensor("rope_freqs.weight", {config.head_size / 2}, {});
   const auto scaling = file->get_or<std::string_view>("llama.rope.scaling.type", "none");
   if (scaling == "linear")
     config.rotary_divisors =
-        at::full({config.head_width / 2}, file->get<double>("llama.rope.scaling.factor"), at::kDouble);
+        at::full({config.head_size / 2}, file->get<double>("llama.rope.scaling.factor"), at::kDouble);
   else if (scaling != "none")
     fail(file->where() + ": llama.rope.scaling.type", "none or linear", std::string(scaling));
   config.is_tied = !weights.has("lm_head.weight");
@@ -128,47 +128,46 @@ std::shared_ptr<BaseModel> open_llama_folder(const Architecture::FolderPointer& 
   const FolderConfig json(*folder);
   LlamaConfig config;
   config.vocabulary_size = json.count("vocab_size");
-  config.width = json.count("hidden_size");
+  config.hidden_size = json.count("hidden_size");
   config.layers = json.count("num_hidden_layers");
   config.heads = json.count("num_attention_heads");
-  config.key_heads = json.count("num_key_value_heads", config.heads);
-  config.head_width = json.count("head_dim", std::max<int64_t>(1, config.width / config.heads));
-  config.inner_width = json.count("intermediate_size");
+  config.kv_heads = json.count("num_key_value_heads", config.heads);
+  config.head_size = json.count("head_dim", std::max<int64_t>(1, config.hidden_size / config.heads));
+  config.ffn_size = json.count("intermediate_size");
   config.context_tokens = json.count("max_position_embeddings");
   config.sliding_tokens = std::min(json.count_or_none("sliding_window"), config.context_tokens);
   config.norm_epsilon = json.number("rms_norm_eps", 1e-6);
-  config.rotary_base = rotary_base(json);
+  config.rope_base = rope_base(json);
   config.rotary_divisors = rotary_divisors(config, json);
   config.is_tied = json.flag("tie_word_embeddings", false);
   config.has_attention_bias = config.has_output_bias = json.flag("attention_bias", false);
   if (const auto activation = json.text("hidden_act", "silu"); activation != "silu")
     fail(json.where() + ": hidden_act", "silu", "'" + activation + "'");
   if (json.flag("mlp_bias", false)) fail(json.where() + ": mlp_bias", "false", "true");
-  if (config.head_width % 2 != 0)
-    fail(json.where() + ": head_dim", "an even number", std::to_string(config.head_width));
+  if (config.head_size % 2 != 0) fail(json.where() + ": head_dim", "an even number", std::to_string(config.head_size));
   FolderWeights weights(folder, format);
   return std::make_shared<Llama>(config, weights);
 }
 
 void add_llama_fields(Fields& fields, LlamaConfig& config) {
   add_layers(fields, config.layers);
-  add_hidden_size(fields, config.width);
+  add_hidden_size(fields, config.hidden_size);
   add_heads(fields, config.heads);
-  fields.add("model.kv_heads", config.key_heads, "heads of keys and values, shared by groups of heads; 0: heads")
+  fields.add("model.kv_heads", config.kv_heads, "heads of keys and values, shared by groups of heads; 0: heads")
       .range(0, 1024);
-  add_ffn_size(fields, config.inner_width);
+  add_ffn_size(fields, config.ffn_size);
   add_tied(fields, config.is_tied);
   add_context_tokens(fields, config.context_tokens);
-  add_rope_base(fields, config.rotary_base);
+  add_rope_base(fields, config.rope_base);
 }
 
 std::shared_ptr<BaseModel> make_llama(LlamaConfig config, int64_t vocabulary_size, WeightSource& source) {
-  if (config.width % (2 * config.heads) != 0)
+  if (config.hidden_size % (2 * config.heads) != 0)
     fail("llama model", "heads of equal and even size",
-         fmt::format("hidden size {}, {} heads", config.width, config.heads));
+         fmt::format("hidden size {}, {} heads", config.hidden_size, config.heads));
   config.vocabulary_size = vocabulary_size;
-  config.head_width = config.width / config.heads;
-  if (config.key_heads == 0) config.key_heads = config.heads;
+  config.head_size = config.hidden_size / config.heads;
+  if (config.kv_heads == 0) config.kv_heads = config.heads;
   return std::make_shared<Llama>(config, source);
 }
 

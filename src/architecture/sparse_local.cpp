@@ -8,9 +8,9 @@ namespace {
 
 void add_sparse_local_fields(Fields& fields, SparseLocalConfig& config) {
   add_layers(fields, config.layers);
-  add_hidden_size(fields, config.width);
+  add_hidden_size(fields, config.hidden_size);
   add_heads(fields, config.heads);
-  add_ffn_size(fields, config.inner_width);
+  add_ffn_size(fields, config.ffn_size);
   add_dropout(fields, config.dropout);
   add_tied(fields, config.vocabulary.is_tied);
   fields.add("model.block_tokens", config.block_tokens, "positions see their block and the one before")

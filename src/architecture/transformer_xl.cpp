@@ -47,8 +47,8 @@ std::shared_ptr<BaseModel> open_transformer_xl(const Architecture::FolderPointer
   config.vocabulary.tied_projections = tied_projections(json);
   config.layers = json.count("n_layer");
   config.heads = json.count("n_head");
-  config.head_width = json.count("d_head");
-  config.inner_width = json.count("d_inner");
+  config.head_size = json.count("d_head");
+  config.ffn_size = json.count("d_inner");
   config.memory_tokens = json.count_or_none("mem_len");
   config.clamp_tokens = json.count_or_none("clamp_len");
   config.is_same_length = json.flag("same_length", true);
@@ -67,7 +67,7 @@ void add_transformer_xl_fields(Fields& fields, TransformerXlConfig& config) {
   add_layers(fields, config.layers);
   add_hidden_size(fields, config.vocabulary.hidden_size);
   add_heads(fields, config.heads);
-  add_ffn_size(fields, config.inner_width);
+  add_ffn_size(fields, config.ffn_size);
   add_dropout(fields, config.dropout);
   fields.add("model.attention_dropout", config.attention_dropout, "share of attention dropped in training")
       .range(0, 0.99);

@@ -1,4 +1,4 @@
-// Transformer-XL's adaptive embedding: narrower vectors for rarer tokens, projected to the model's width. The adaptive
+// Transformer-XL's adaptive embedding: narrower vectors for rarer tokens, projected to the hidden size. The adaptive
 // softmax uses the same tables when it is tied.
 #pragma once
 

@@ -21,7 +21,7 @@ BaseState CachedModel::trimmed(const BaseState& state) const {
 std::vector<std::vector<int64_t>> CachedModel::cache_shapes(const BaseState& state) const {
   if (state.cached_tokens == 0) return {};
   return std::vector<std::vector<int64_t>>(static_cast<size_t>(2 * layers_),
-                                           {state.sequences, key_heads_, state.cached_tokens, head_width_});
+                                           {state.sequences, kv_heads_, state.cached_tokens, head_size_});
 }
 
 double CachedModel::attention_flops(int64_t segment_tokens) const {
@@ -30,7 +30,7 @@ double CachedModel::attention_flops(int64_t segment_tokens) const {
   for (int64_t position = 0; position < segment_tokens; ++position)
     keys += static_cast<double>(position + 1 - visible.first(position));
   keys /= static_cast<double>(std::max<int64_t>(1, segment_tokens));
-  return 4 * keys * static_cast<double>(layers_ * heads_ * head_width_);
+  return 4 * keys * static_cast<double>(layers_ * heads_ * head_size_);
 }
 
 void CachedModel::check_context(const ContextOptions& context) const {
@@ -160,12 +160,12 @@ at::Tensor CachedModel::attend(const TokenRows& rows, int64_t layer, const at::T
   });
 }
 
-// queries: B,T,heads,d   keys, values: B,T,key heads,d -> B,T,heads * d
+// queries: B,T,heads,d   keys, values: B,T,kv heads,d -> B,T,heads * d
 at::Tensor CachedModel::attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                                     const at::Tensor& values, double dropout) const {
   const int64_t count = keys.size(1), cached = state.cached_tokens, first_position = state.tokens_read - cached;
   const auto extend = [&](at::Tensor& cache, const at::Tensor& latest) {
-    const auto added = latest.transpose(1, 2);  // B,key heads,T,d
+    const auto added = latest.transpose(1, 2);  // B,kv heads,T,d
     const bool wants_gradient = at::GradMode::is_enabled() && latest.requires_grad();
     at::Tensor all;
     if (wants_gradient) all = cached > 0 ? at::cat({cache.narrow(2, 0, cached), added}, 2) : added;

@@ -14,8 +14,8 @@ class CachedModel : public BaseModel {
   double attention_flops(int64_t segment_tokens) const override;
 
  protected:
-  CachedModel(int64_t layers, int64_t heads, int64_t key_heads, int64_t head_width)
-      : layers_(layers), heads_(heads), key_heads_(key_heads), head_width_(head_width) {}
+  CachedModel(int64_t layers, int64_t heads, int64_t kv_heads, int64_t head_size)
+      : layers_(layers), heads_(heads), kv_heads_(kv_heads), head_size_(head_size) {}
 
   std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const override;
   void check_context(const ContextOptions& context) const override;
@@ -25,7 +25,7 @@ class CachedModel : public BaseModel {
   virtual VisibleKeys visible_keys(const ContextOptions& context) const;
 
   // Keeps the layer's new keys and values and attends to all that each state has.
-  // queries: N,heads,d   keys, values: N,key heads,d -> N,heads * d
+  // queries: N,heads,d   keys, values: N,kv heads,d -> N,heads * d
   at::Tensor attend(const TokenRows& rows, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                     const at::Tensor& values, double dropout = 0) const;
 
@@ -39,7 +39,7 @@ class CachedModel : public BaseModel {
   at::Tensor attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                          const at::Tensor& values, double dropout) const;
 
-  int64_t layers_, heads_, key_heads_, head_width_;
+  int64_t layers_, heads_, kv_heads_, head_size_;
 };
 
 }  // namespace fwl

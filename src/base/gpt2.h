@@ -7,7 +7,7 @@
 namespace fwl {
 
 struct Gpt2Config {
-  int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, inner_width = 3072, context_tokens = 1024;
+  int64_t vocabulary_size = 0, hidden_size = 768, layers = 12, heads = 12, ffn_size = 3072, context_tokens = 1024;
   double norm_epsilon = 1e-5;
   bool is_tied = true;
   double dropout = 0;
@@ -20,7 +20,7 @@ class Gpt2 : public CachedModel {
   Gpt2(const Gpt2Config& config, WeightSource& source);
 
   std::string architecture() const override { return "gpt2"; }
-  int64_t hidden_size() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.hidden_size; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;

@@ -8,43 +8,43 @@
 namespace fwl {
 
 Llama::Llama(LlamaConfig config, WeightSource& source)
-    : CachedModel(config.layers, config.heads, config.key_heads, config.head_width), config_(std::move(config)) {
-  const int64_t width = config_.width, query_width = config_.heads * config_.head_width,
-                key_width = config_.key_heads * config_.head_width;
-  if (config_.heads % config_.key_heads != 0)
+    : CachedModel(config.layers, config.heads, config.kv_heads, config.head_size), config_(std::move(config)) {
+  const int64_t hidden_size = config_.hidden_size, query_size = config_.heads * config_.head_size,
+                kv_size = config_.kv_heads * config_.head_size;
+  if (config_.heads % config_.kv_heads != 0)
     fail("llama model", "query heads in whole groups per key head",
-         fmt::format("{} heads, {} key heads", config_.heads, config_.key_heads));
-  const auto half = at::arange(config_.head_width / 2, at::kDouble);
-  frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(config_.head_width));
+         fmt::format("{} heads, {} kv heads", config_.heads, config_.kv_heads));
+  const auto half = at::arange(config_.head_size / 2, at::kDouble);
+  frequencies_ = at::pow(config_.rope_base, -2 * half / static_cast<double>(config_.head_size));
   if (config_.rotary_divisors.defined()) frequencies_ = frequencies_ / config_.rotary_divisors.to(at::kDouble);
 
   ParameterList list(source, weights_);
   const auto normal = Initial::normal(0.02), one = Initial::constant(1), zero = Initial::constant(0);
-  embedding_ = list.table("model.embed_tokens.weight", config_.vocabulary_size, width, normal);
+  embedding_ = list.table("model.embed_tokens.weight", config_.vocabulary_size, hidden_size, normal);
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("model.layers.{}.{}", index, part); };
     const auto bias = [&](const char* part, int64_t count, bool is_there) {
       return is_there ? list.vector(name(part), {count}, zero) : at::Tensor();
     };
     Layer layer;
-    layer.attention_gain = list.vector(name("input_layernorm.weight"), {width}, one);
-    layer.query = list.matrix(name("self_attn.q_proj.weight"), query_width, width, normal);
-    layer.key = list.matrix(name("self_attn.k_proj.weight"), key_width, width, normal);
-    layer.value = list.matrix(name("self_attn.v_proj.weight"), key_width, width, normal);
-    layer.output = list.matrix(name("self_attn.o_proj.weight"), width, query_width, normal);
-    layer.query_bias = bias("self_attn.q_proj.bias", query_width, config_.has_attention_bias);
-    layer.key_bias = bias("self_attn.k_proj.bias", key_width, config_.has_attention_bias);
-    layer.value_bias = bias("self_attn.v_proj.bias", key_width, config_.has_attention_bias);
-    layer.output_bias = bias("self_attn.o_proj.bias", width, config_.has_output_bias);
-    layer.inner_gain = list.vector(name("post_attention_layernorm.weight"), {width}, one);
-    layer.gate = list.matrix(name("mlp.gate_proj.weight"), config_.inner_width, width, normal);
-    layer.up = list.matrix(name("mlp.up_proj.weight"), config_.inner_width, width, normal);
-    layer.down = list.matrix(name("mlp.down_proj.weight"), width, config_.inner_width, normal);
+    layer.attention_gain = list.vector(name("input_layernorm.weight"), {hidden_size}, one);
+    layer.query = list.matrix(name("self_attn.q_proj.weight"), query_size, hidden_size, normal);
+    layer.key = list.matrix(name("self_attn.k_proj.weight"), kv_size, hidden_size, normal);
+    layer.value = list.matrix(name("self_attn.v_proj.weight"), kv_size, hidden_size, normal);
+    layer.output = list.matrix(name("self_attn.o_proj.weight"), hidden_size, query_size, normal);
+    layer.query_bias = bias("self_attn.q_proj.bias", query_size, config_.has_attention_bias);
+    layer.key_bias = bias("self_attn.k_proj.bias", kv_size, config_.has_attention_bias);
+    layer.value_bias = bias("self_attn.v_proj.bias", kv_size, config_.has_attention_bias);
+    layer.output_bias = bias("self_attn.o_proj.bias", hidden_size, config_.has_output_bias);
+    layer.inner_gain = list.vector(name("post_attention_layernorm.weight"), {hidden_size}, one);
+    layer.gate = list.matrix(name("mlp.gate_proj.weight"), config_.ffn_size, hidden_size, normal);
+    layer.up = list.matrix(name("mlp.up_proj.weight"), config_.ffn_size, hidden_size, normal);
+    layer.down = list.matrix(name("mlp.down_proj.weight"), hidden_size, config_.ffn_size, normal);
     layers_.push_back(layer);
   }
-  final_gain_ = list.vector("model.norm.weight", {width}, one);
-  head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, width, config_.is_tied), {{embedding_}, {}},
-                      {.weight = "lm_head.weight", .bias = ""}, normal, list);
+  final_gain_ = list.vector("model.norm.weight", {hidden_size}, one);
+  head_ = HeadFactory(VocabularyConfig::plain(config_.vocabulary_size, hidden_size, config_.is_tied),
+                      {{embedding_}, {}}, {.weight = "lm_head.weight", .bias = ""}, normal, list);
 }
 
 ContextOptions Llama::default_context() const {
@@ -74,11 +74,11 @@ at::Tensor Llama::run(const TokenRows& rows, const BaseCall&) const {
 at::Tensor Llama::attention(const Layer& layer, int64_t index, const at::Tensor& x, const RotaryAngles& angles,
                             const TokenRows& rows) const {
   const auto in_heads = [&](const Matrix& matrix, const at::Tensor& bias, int64_t heads) {
-    return matrix.apply(x, bias).view({1, x.size(0), heads, config_.head_width});  // 1,N,heads,d
+    return matrix.apply(x, bias).view({1, x.size(0), heads, config_.head_size});  // 1,N,heads,d
   };
   const auto queries = rotate_(in_heads(layer.query, layer.query_bias, config_.heads), angles, config_.rotary_pairs);
-  const auto keys = rotate_(in_heads(layer.key, layer.key_bias, config_.key_heads), angles, config_.rotary_pairs);
-  const auto values = in_heads(layer.value, layer.value_bias, config_.key_heads);
+  const auto keys = rotate_(in_heads(layer.key, layer.key_bias, config_.kv_heads), angles, config_.rotary_pairs);
+  const auto values = in_heads(layer.value, layer.value_bias, config_.kv_heads);
   return layer.output.apply(attend(rows, index, queries[0], keys[0], values[0]), layer.output_bias);
 }
 

@@ -1,4 +1,4 @@
-// The Llama family: RMSNorm, rotary positions, grouped key heads, SwiGLU.
+// The Llama family: RMSNorm, rotary positions, grouped kv heads, SwiGLU.
 #pragma once
 
 #include "base/cached_model.h"
@@ -8,11 +8,11 @@
 namespace fwl {
 
 struct LlamaConfig {
-  int64_t vocabulary_size = 0, width = 768, layers = 12, heads = 12, key_heads = 0, head_width = 0, inner_width = 3072;
+  int64_t vocabulary_size = 0, hidden_size = 768, layers = 12, heads = 12, kv_heads = 0, head_size = 0, ffn_size = 3072;
   int64_t context_tokens = 1024;
   int64_t sliding_tokens = 0;  // every position sees the last so many only; 0: all
   double norm_epsilon = 1e-5;
-  double rotary_base = 10000;
+  double rope_base = 10000;
   at::Tensor rotary_divisors;  // d/2, or undefined: what each frequency is divided by (scaled context)
   RotaryPairs rotary_pairs = RotaryPairs::halves;
   bool is_tied = true;  // the head's weight is the embedding
@@ -25,7 +25,7 @@ class Llama : public CachedModel {
   Llama(LlamaConfig config, WeightSource& source);
 
   std::string architecture() const override { return "llama"; }
-  int64_t hidden_size() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.hidden_size; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;

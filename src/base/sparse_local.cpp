@@ -11,8 +11,8 @@
 namespace fwl {
 
 void SparseLocalConfig::check(const std::string& where) const {
-  if (width % heads != 0 || width / heads % 2 != 0)
-    fail(where, "heads of equal and even width", fmt::format("width {}, {} heads", width, heads));
+  if (hidden_size % heads != 0 || hidden_size / heads % 2 != 0)
+    fail(where, "heads of equal and even size", fmt::format("hidden size {}, {} heads", hidden_size, heads));
   if (vocabulary.size < 1 || layers < 1 || block_tokens < 1)
     fail(where, "a vocabulary, layers and blocks of at least 1",
          fmt::format("{}, {}, {}", vocabulary.size, layers, block_tokens));
@@ -20,38 +20,40 @@ void SparseLocalConfig::check(const std::string& where) const {
 }
 
 SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
-    : CachedModel(config.layers, config.heads, config.heads, config.width / config.heads), config_(config) {
+    : CachedModel(config.layers, config.heads, config.heads, config.hidden_size / config.heads), config_(config) {
   auto& vocabulary = config_.vocabulary;
-  vocabulary.hidden_size = config_.width;
+  vocabulary.hidden_size = config_.hidden_size;
   vocabulary.head = vocabulary.cutoffs.empty() ? HeadKind::softmax : HeadKind::adaptive_softmax;
-  if (vocabulary.embedding_size == 0 || !is_adaptive()) vocabulary.embedding_size = config_.width;
+  if (vocabulary.embedding_size == 0 || !is_adaptive()) vocabulary.embedding_size = config_.hidden_size;
   config_.check("sparse-local model");
-  const int64_t width = config_.width, head_width = width / config_.heads;
-  const auto half = at::arange(head_width / 2, at::kDouble);
-  frequencies_ = at::pow(config_.rotary_base, -2 * half / static_cast<double>(head_width));
+  const int64_t hidden_size = config_.hidden_size, head_size = hidden_size / config_.heads;
+  const auto half = at::arange(head_size / 2, at::kDouble);
+  frequencies_ = at::pow(config_.rope_base, -2 * half / static_cast<double>(head_size));
   ParameterList list(source, weights_);
   const auto one = Initial::constant(1), zero = Initial::constant(0);
   const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
   const auto norm = [&](const std::string& name) {
-    return Norm{list.vector(name + ".weight", {width}, one), list.vector(name + ".bias", {width}, zero)};
+    return Norm{list.vector(name + ".weight", {hidden_size}, one), list.vector(name + ".bias", {hidden_size}, zero)};
   };
-  const auto table = Initial::fan_in(width);
+  const auto table = Initial::fan_in(hidden_size);
   if (is_adaptive())
     adaptive_embedding_ = AdaptiveEmbedding(vocabulary, list);
   else
-    embedding_ = list.dense_table("embedding.weight", vocabulary.size, width, table);
+    embedding_ = list.dense_table("embedding.weight", vocabulary.size, hidden_size, table);
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", index, part); };
     Layer layer;
     layer.attention_norm = norm(name("attention_norm"));
-    layer.query_key_value = list.dense_matrix(name("query_key_value.weight"), 3 * width, width, Initial::fan_in(width));
-    layer.output = list.dense_matrix(name("output.weight"), width, width, Initial::fan_in(width, share));
+    layer.query_key_value =
+        list.dense_matrix(name("query_key_value.weight"), 3 * hidden_size, hidden_size, Initial::fan_in(hidden_size));
+    layer.output =
+        list.dense_matrix(name("output.weight"), hidden_size, hidden_size, Initial::fan_in(hidden_size, share));
     layer.inner_norm = norm(name("inner_norm"));
-    layer.up = list.dense_matrix(name("up.weight"), config_.inner_width, width, Initial::fan_in(width));
-    layer.up_bias = list.vector(name("up.bias"), {config_.inner_width}, zero);
+    layer.up = list.dense_matrix(name("up.weight"), config_.ffn_size, hidden_size, Initial::fan_in(hidden_size));
+    layer.up_bias = list.vector(name("up.bias"), {config_.ffn_size}, zero);
     layer.down =
-        list.dense_matrix(name("down.weight"), width, config_.inner_width, Initial::fan_in(config_.inner_width, share));
-    layer.down_bias = list.vector(name("down.bias"), {width}, zero);
+        list.dense_matrix(name("down.weight"), hidden_size, config_.ffn_size, Initial::fan_in(config_.ffn_size, share));
+    layer.down_bias = list.vector(name("down.bias"), {hidden_size}, zero);
     layers_.push_back(layer);
   }
   final_norm_ = norm("final_norm");
@@ -61,7 +63,7 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
 
 at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
   return is_adaptive() ? adaptive_embedding_(tokens)
-                       : at::embedding(embedding_, tokens) * std::sqrt(static_cast<double>(config_.width));
+                       : at::embedding(embedding_, tokens) * std::sqrt(static_cast<double>(config_.hidden_size));
 }
 
 void SparseLocal::check_context(const ContextOptions& context) const {
@@ -71,7 +73,7 @@ void SparseLocal::check_context(const ContextOptions& context) const {
 }
 
 at::Tensor SparseLocal::normed(const at::Tensor& x, const Norm& norm) const {
-  return at::layer_norm(x, {config_.width}, norm.gain, norm.shift, 1e-5);
+  return at::layer_norm(x, {config_.hidden_size}, norm.gain, norm.shift, 1e-5);
 }
 
 at::Tensor SparseLocal::dropped(const at::Tensor& x, const BaseCall& call) const {

@@ -10,10 +10,10 @@
 namespace fwl {
 
 struct SparseLocalConfig {
-  int64_t layers = 12, width = 768, heads = 12, inner_width = 3072;
+  int64_t layers = 12, hidden_size = 768, heads = 12, ffn_size = 3072;
   int64_t block_tokens = 128;
   double dropout = 0;
-  double rotary_base = 10000;
+  double rope_base = 10000;
   VocabularyConfig vocabulary;  // its clusters, if it has any; its sizes follow from the others
 
   void check(const std::string& where) const;
@@ -24,7 +24,7 @@ class SparseLocal : public CachedModel {
   SparseLocal(const SparseLocalConfig& config, WeightSource& source);
 
   std::string architecture() const override { return "sparse-local"; }
-  int64_t hidden_size() const override { return config_.width; }
+  int64_t hidden_size() const override { return config_.hidden_size; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
   std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override { return {}; }

@@ -12,22 +12,22 @@
 namespace fwl {
 
 TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) : config_(std::move(config)) {
-  if (config_.head_width == 0) {
+  if (config_.head_size == 0) {
     if (config_.vocabulary.hidden_size % config_.heads != 0)
       fail("transformer-xl model", "heads of equal size",
            fmt::format("hidden size {}, {} heads", config_.vocabulary.hidden_size, config_.heads));
-    config_.head_width = config_.vocabulary.hidden_size / config_.heads;
+    config_.head_size = config_.vocabulary.hidden_size / config_.heads;
   }
   if (config_.vocabulary.embedding_size == 0) config_.vocabulary.embedding_size = config_.vocabulary.hidden_size;
   config_.vocabulary.head = HeadKind::adaptive_softmax;
   config_.vocabulary.check("transformer-xl model");
-  const int64_t width = config_.vocabulary.hidden_size, all_heads = config_.heads * config_.head_width;
+  const int64_t hidden_size = config_.vocabulary.hidden_size, all_heads = config_.heads * config_.head_size;
   ParameterList list(source, weights_);
   embedding_ = AdaptiveEmbedding(config_.vocabulary, list);
   const auto normal = Initial::normal(0.02), zero = Initial::constant(0);
   const Initial gain_start{1, 0.02, {}};
   at::Tensor shared_content, shared_position;
-  const std::vector<int64_t> bias_shape = {config_.heads, config_.head_width};
+  const std::vector<int64_t> bias_shape = {config_.heads, config_.head_size};
   if (!config_.has_biases_per_layer) {
     shared_content = list.vector("transformer.r_w_bias", bias_shape, normal);
     shared_position = list.vector("transformer.r_r_bias", bias_shape, normal);
@@ -41,20 +41,20 @@ TransformerXl::TransformerXl(TransformerXlConfig config, WeightSource& source) :
       return list.vector(name(part), shape, initial);
     };
     Layer layer;
-    layer.query_key_value = matrix("dec_attn.qkv_net.weight", 3 * all_heads, width);
-    layer.distance = matrix("dec_attn.r_net.weight", all_heads, width);
-    layer.output = matrix("dec_attn.o_net.weight", width, all_heads);
+    layer.query_key_value = matrix("dec_attn.qkv_net.weight", 3 * all_heads, hidden_size);
+    layer.distance = matrix("dec_attn.r_net.weight", all_heads, hidden_size);
+    layer.output = matrix("dec_attn.o_net.weight", hidden_size, all_heads);
     const bool has_own = config_.has_biases_per_layer;
     layer.content_bias = has_own ? vector("dec_attn.r_w_bias", bias_shape, normal) : shared_content;
     layer.position_bias = has_own ? vector("dec_attn.r_r_bias", bias_shape, normal) : shared_position;
-    layer.attention_gain = vector("dec_attn.layer_norm.weight", {width}, gain_start);
-    layer.attention_shift = vector("dec_attn.layer_norm.bias", {width}, zero);
-    layer.up = matrix("pos_ff.CoreNet.0.weight", config_.inner_width, width);
-    layer.up_bias = vector("pos_ff.CoreNet.0.bias", {config_.inner_width}, zero);
-    layer.down = matrix("pos_ff.CoreNet.3.weight", width, config_.inner_width);
-    layer.down_bias = vector("pos_ff.CoreNet.3.bias", {width}, zero);
-    layer.inner_gain = vector("pos_ff.layer_norm.weight", {width}, gain_start);
-    layer.inner_shift = vector("pos_ff.layer_norm.bias", {width}, zero);
+    layer.attention_gain = vector("dec_attn.layer_norm.weight", {hidden_size}, gain_start);
+    layer.attention_shift = vector("dec_attn.layer_norm.bias", {hidden_size}, zero);
+    layer.up = matrix("pos_ff.CoreNet.0.weight", config_.ffn_size, hidden_size);
+    layer.up_bias = vector("pos_ff.CoreNet.0.bias", {config_.ffn_size}, zero);
+    layer.down = matrix("pos_ff.CoreNet.3.weight", hidden_size, config_.ffn_size);
+    layer.down_bias = vector("pos_ff.CoreNet.3.bias", {hidden_size}, zero);
+    layer.inner_gain = vector("pos_ff.layer_norm.weight", {hidden_size}, gain_start);
+    layer.inner_shift = vector("pos_ff.layer_norm.bias", {hidden_size}, zero);
     layers_.push_back(layer);
   }
   head_ = HeadFactory(config_.vocabulary, embedding_.tables(), {}, {}, list);
@@ -94,18 +94,17 @@ std::vector<std::vector<int64_t>> TransformerXl::cache_shapes(const BaseState& s
   if (state.cache.size() == layers_.size())
     return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, hidden_size()});
   return std::vector<std::vector<int64_t>>(2 * layers_.size(),
-                                           {state.sequences, config_.heads, memory, config_.head_width});
+                                           {state.sequences, config_.heads, memory, config_.head_size});
 }
 
 // Scores by content, by distance, and what they weigh; keys and values of the memory are projected again in training.
 double TransformerXl::attention_flops(int64_t segment_tokens) const {
   const auto segment = static_cast<double>(std::max<int64_t>(1, segment_tokens));
   const auto memory = static_cast<double>(config_.memory_tokens);
-  const auto width_of_heads = static_cast<double>(config_.heads * config_.head_width);
+  const auto size_of_heads = static_cast<double>(config_.heads * config_.head_size);
   const double keys = config_.is_same_length ? memory : memory + segment / 2;
-  const double again =
-      wants_gradient() ? memory / segment * 4 * width_of_heads * static_cast<double>(hidden_size()) : 0;
-  return static_cast<double>(config_.layers) * (6 * keys * width_of_heads + again);
+  const double again = wants_gradient() ? memory / segment * 4 * size_of_heads * static_cast<double>(hidden_size()) : 0;
+  return static_cast<double>(config_.layers) * (6 * keys * size_of_heads + again);
 }
 
 bool TransformerXl::wants_gradient() const {
@@ -117,7 +116,7 @@ at::Tensor TransformerXl::dropped(const at::Tensor& x, const BaseCall& call) con
 }
 
 at::Tensor TransformerXl::in_heads(const at::Tensor& x) const {
-  return x.unflatten(2, {config_.heads, config_.head_width}).transpose(1, 2);
+  return x.unflatten(2, {config_.heads, config_.head_size}).transpose(1, 2);
 }
 
 at::Tensor TransformerXl::normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const {
@@ -183,7 +182,7 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   if (state.cached_tokens + tokens <= state.cache.front().size(2)) return;
   const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
   for (auto& cache : state.cache) {
-    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_width}, options());
+    auto larger = at::empty({state.sequences, config_.heads, room, config_.head_size}, options());
     larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.cached_tokens - memory, memory));
     cache = larger;
   }
@@ -202,7 +201,7 @@ at::Tensor TransformerXl::distance_keys(int64_t index, int64_t keys, BaseState& 
   const auto steps = at::arange(0, hidden_size(), 2, at::kDouble) / static_cast<double>(hidden_size());
   const auto angles = at::outer(distances, at::pow(10000.0, -steps));                            // keys,D/2
   const auto sinusoids = dropped(at::cat({angles.sin(), angles.cos()}, 1).to(options()), call);  // keys,D
-  const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_width}).transpose(0, 1);
+  const auto projected = product(sinusoids, weight.t()).view({keys, config_.heads, config_.head_size}).transpose(0, 1);
   known = wants_gradient() ? at::Tensor() : projected;
   return projected;
 }
@@ -212,7 +211,7 @@ at::Tensor TransformerXl::attention_input(const Layer& layer, const at::Tensor& 
 }
 
 TransformerXl::KeysAndValues TransformerXl::project(const Layer& layer, const at::Tensor& input) const {
-  const int64_t all_heads = config_.heads * config_.head_width;
+  const int64_t all_heads = config_.heads * config_.head_size;
   const auto both = product(input, layer.query_key_value.narrow(0, all_heads, 2 * all_heads).t()).chunk(2, -1);
   return {in_heads(both[0]), in_heads(both[1])};
 }
@@ -240,7 +239,7 @@ TransformerXl::KeysAndValues TransformerXl::extend(int64_t index, const KeysAndV
 // come along.
 at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                                     const BaseCall& call) const {
-  const int64_t all_heads = config_.heads * config_.head_width;
+  const int64_t all_heads = config_.heads * config_.head_size;
   const auto input = attention_input(layer, x);                                            // N,D
   const auto queries = product(input, layer.query_key_value.narrow(0, 0, all_heads).t());  // N,heads*d
   const auto both = wants_gradient()

@@ -8,8 +8,8 @@ namespace fwl {
 
 struct TransformerXlConfig {
   VocabularyConfig vocabulary = VocabularyConfig::plain(0, 768, true);
-  int64_t layers = 12, heads = 12, inner_width = 3072;
-  int64_t head_width = 0;  // 0: an equal part of the hidden size
+  int64_t layers = 12, heads = 12, ffn_size = 3072;
+  int64_t head_size = 0;  // 0: an equal part of the hidden size
   int64_t memory_tokens = 0;
   int64_t clamp_tokens = 0;    // distances beyond it look alike; 0: none
   bool is_same_length = true;  // each position sees memory_tokens keys; otherwise the whole memory and its segment

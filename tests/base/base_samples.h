@@ -17,12 +17,12 @@ inline constexpr int64_t sample_vocabulary = 50;
 inline std::shared_ptr<BaseModel> sample_llama(const at::TensorOptions& options, int64_t sliding_tokens = 0) {
   LlamaConfig config;
   config.vocabulary_size = sample_vocabulary;
-  config.width = 24;
+  config.hidden_size = 24;
   config.layers = 2;
   config.heads = 4;
-  config.key_heads = 2;
-  config.head_width = 6;
-  config.inner_width = 40;
+  config.kv_heads = 2;
+  config.head_size = 6;
+  config.ffn_size = 40;
   config.context_tokens = 64;
   config.sliding_tokens = sliding_tokens;
   FreshWeights weights(1, options);
@@ -32,10 +32,10 @@ inline std::shared_ptr<BaseModel> sample_llama(const at::TensorOptions& options,
 inline std::shared_ptr<BaseModel> sample_gpt2(const at::TensorOptions& options) {
   Gpt2Config config;
   config.vocabulary_size = sample_vocabulary;
-  config.width = 24;
+  config.hidden_size = 24;
   config.layers = 2;
   config.heads = 4;
-  config.inner_width = 40;
+  config.ffn_size = 40;
   config.context_tokens = 64;
   FreshWeights weights(2, options);
   return std::make_shared<Gpt2>(config, weights);
@@ -45,9 +45,9 @@ inline std::shared_ptr<BaseModel> sample_sparse_local(const at::TensorOptions& o
   SparseLocalConfig config;
   config.vocabulary.size = sample_vocabulary;
   config.layers = 2;
-  config.width = 24;
+  config.hidden_size = 24;
   config.heads = 4;
-  config.inner_width = 40;
+  config.ffn_size = 40;
   config.block_tokens = 5;
   FreshWeights weights(3, options);
   return std::make_shared<SparseLocal>(config, weights);
@@ -62,8 +62,8 @@ inline std::shared_ptr<BaseModel> sample_transformer_xl(const at::TensorOptions&
   config.vocabulary.divisor = divisor;
   config.layers = 2;
   config.heads = 4;
-  config.head_width = 6;
-  config.inner_width = 40;
+  config.head_size = 6;
+  config.ffn_size = 40;
   config.memory_tokens = 7;
   config.is_same_length = true;
   config.is_pre_norm = is_pre_norm;

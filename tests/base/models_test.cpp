@@ -57,7 +57,7 @@ TEST(SparseLocal, TakesTheAdaptiveSoftmax) {
 TEST(SparseLocal, RefusesHeadsThatDoNotFit) {
   SparseLocalConfig config;
   config.vocabulary.size = 10;
-  config.width = 30;
+  config.hidden_size = 30;
   config.heads = 4;
   FreshWeights weights(1);
   EXPECT_THROW(SparseLocal(config, weights), UserError);
@@ -76,9 +76,9 @@ TEST(BaseState, IsCopiedOnlyOnPurpose) {
   SparseLocalConfig config;
   config.vocabulary.size = 20;
   config.layers = 1;
-  config.width = 8;
+  config.hidden_size = 8;
   config.heads = 2;
-  config.inner_width = 8;
+  config.ffn_size = 8;
   FreshWeights weights(1);
   const SparseLocal model(config, weights);
   const at::NoGradGuard no_grad;

@@ -97,9 +97,9 @@ TEST(SharedModel, DropoutActsInTrainingCallsOnly) {
   SparseLocalConfig config;
   config.vocabulary.size = sample_vocabulary;
   config.layers = 1;
-  config.width = 24;
+  config.hidden_size = 24;
   config.heads = 4;
-  config.inner_width = 40;
+  config.ffn_size = 40;
   config.dropout = 0.5;
   FreshWeights weights(5);
   const SparseLocal model(config, weights);

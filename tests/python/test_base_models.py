@@ -223,7 +223,7 @@ def damaged(tmp_path, name, config=None, drop=None, reshape=None):
     ("llama-tied", {"reshape": "model.layers.0.mlp.up_proj.weight"}, r"up_proj.weight: expected shape \[24, 16\]"),
     ("xl-divided", {"drop": "crit.cluster_weight"}, "a tensor crit.cluster_weight"),
     ("gpt2", {"config": {"model_type": "mamba"}}, "model_type: expected one of transfo-xl, llama, mistral, gpt2, got 'mamba'"),
-    ("gpt2", {"config": {"n_head": 5}}, "heads of equal width"),
+    ("gpt2", {"config": {"n_head": 5}}, "heads of equal size"),
     ("gpt2", {"config": {"n_layer": -1}}, "n_layer: expected a whole number of at least 1"),
     ("llama-tied", {"config": {"num_hidden_layers": None}}, "num_hidden_layers"),
     ("llama-tied", {"config": {"rope_scaling": {"rope_type": "yarn", "factor": 2}}}, "default, linear or llama3"),
