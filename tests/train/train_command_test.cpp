@@ -243,7 +243,7 @@ TEST(Train, BadInputIsOneClearLine) {
     EXPECT_EQ(result.exit_code, exit_code);
     return last_line(result.errors);
   };
-  EXPECT_NE(error_of({"--model.heads", "3"}).find("width 16, 3 heads"), std::string::npos);
+  EXPECT_NE(error_of({"--model.heads", "3"}).find("hidden size 16, 3 heads"), std::string::npos);
   EXPECT_NE(error_of({"--data.train", folder + "/none.tokens"}).find("none.tokens"), std::string::npos);
   EXPECT_NE(error_of({"--data.train", folder + "/train.txt"}).find("train.txt"), std::string::npos);
   EXPECT_NE(error_of({"--optimizer.lr", "-1"}).find("optimizer.lr"), std::string::npos);
