@@ -5,8 +5,8 @@
 #include <string>
 
 #include "model/language_model.h"
-#include "weights/published_weights.h"
 #include "support/progress.h"
+#include "weights/published_weights.h"
 
 namespace fwl {
 

@@ -5,10 +5,10 @@
 
 #include "files/atomic_file.h"
 #include "files/memory_map.h"
-#include "weights/published_weights.h"
 #include "support/error.h"
 #include "support/fields.h"
 #include "tokenizer/json_field.h"
+#include "weights/published_weights.h"
 
 namespace fwl {
 namespace {
