@@ -27,16 +27,23 @@ at::Tensor hidden_keys(const AttentionShape& shape, VisibleKeys visible, int64_t
   return keys.lt(column(begins)).logical_or_(keys.ge(column(ends))).to(like.device());
 }
 
+constexpr int64_t long_text = 256;  // tokens from which LibTorch's fused attention is faster
+
+// B,key heads,K,d -> B,heads,K,d
+at::Tensor per_query_head(const at::Tensor& x, const AttentionShape& shape) {
+  const int64_t group = shape.heads / shape.key_heads;
+  return group == 1 ? x : x.repeat_interleave(group, 1);
+}
+
+at::Tensor heads_side_by_side(const at::Tensor& out) {  // B,heads,T,d -> B,T,heads * d
+  return out.transpose(1, 2).flatten(2);
+}
+
+}  // namespace
+
 at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& given_keys, const at::Tensor& given_values,
                               const AttentionShape& shape, VisibleKeys visible, double dropout) {
-  const int64_t group = shape.heads / shape.key_heads;
-  const auto keys = group == 1 ? given_keys : given_keys.repeat_interleave(group, 1);
-  const auto values = group == 1 ? given_values : given_values.repeat_interleave(group, 1);
-  const auto flat = [&](const at::Tensor& out) {
-    return out.transpose(1, 2).reshape({shape.batch, out.size(2), shape.heads * shape.width});
-  };
-  if (is_plain(shape, visible) && dropout == 0)
-    return flat(at::scaled_dot_product_attention(queries, keys, values, {}, 0, true));
+  const auto keys = per_query_head(given_keys, shape), values = per_query_head(given_values, shape);
   constexpr int64_t block_queries = 128;
   const double scale = 1 / std::sqrt(static_cast<double>(shape.width));
   std::vector<at::Tensor> parts;
@@ -50,10 +57,8 @@ at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& given
     if (dropout > 0) weights = at::dropout(weights, dropout, true);
     parts.push_back(at::matmul(weights, values.narrow(2, low, high - low)));  // B,heads,count,d
   }
-  return flat(at::cat(parts, 2));
+  return heads_side_by_side(at::cat(parts, 2));
 }
-
-}  // namespace
 
 at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                             int64_t first_position, VisibleKeys visible, double dropout) {
@@ -62,10 +67,25 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
       at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
   const double dropped = wants_gradient ? dropout : 0;
   const bool has_kernel = queries.is_cpu() && queries.scalar_type() == at::kFloat && dropped == 0;
-  constexpr int64_t long_text = 256;  // from this length on, LibTorch's fused attention is faster
-  if (!has_kernel || (is_plain(shape, visible) && shape.tokens >= long_text))
-    return composed_attention(queries, keys, values, shape, visible, dropped);
-  return block_attention(queries, keys, values, shape, visible);
+  if (is_plain(shape, visible) && shape.tokens >= long_text && dropped == 0)
+    return heads_side_by_side(at::scaled_dot_product_attention(queries, per_query_head(keys, shape),
+                                                               per_query_head(values, shape), {}, 0, true));
+  if (!has_kernel) return composed_attention(queries, keys, values, shape, visible, dropped);
+  return block_attention(queries, {keys, values, keys, values}, shape, visible);
+}
+
+at::Tensor cached_attention(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
+                            VisibleKeys visible, double dropout) {
+  const auto& [keys, values, latest_keys, latest_values] = cached;
+  const bool wants_gradient = at::GradMode::is_enabled() && (queries.requires_grad() || latest_keys.requires_grad() ||
+                                                             latest_values.requires_grad());
+  if (!wants_gradient) return causal_attention(queries, keys, values, first_position, visible);
+  const int64_t past = keys.size(2) - latest_keys.size(2);
+  if (past == 0) return causal_attention(queries, latest_keys, latest_values, first_position, visible, dropout);
+  if (queries.is_cpu() && queries.scalar_type() == at::kFloat && dropout == 0)
+    return block_attention(queries, cached, AttentionShape(queries, keys, first_position), visible);
+  return causal_attention(queries, at::cat({keys.narrow(2, 0, past), latest_keys}, 2),
+                          at::cat({values.narrow(2, 0, past), latest_values}, 2), first_position, visible, dropout);
 }
 
 }  // namespace fwl

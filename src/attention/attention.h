@@ -39,4 +39,14 @@ class VisibleKeys {
 at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                             int64_t first_position, VisibleKeys visible, double dropout = 0);
 
+// Keys and values of which the last T were just computed, through which gradients flow; those before are constants.
+struct CachedKeys {
+  at::Tensor keys, values;              // B,key heads,K,d: all of them, without a graph
+  at::Tensor latest_keys, latest_values;  // B,key heads,T,d: the last T of them, with their graph if there is one
+};
+
+// causal_attention over a cache. Differentiable, and once more while its backward pass records a graph.
+at::Tensor cached_attention(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
+                            VisibleKeys visible, double dropout = 0);
+
 }  // namespace fwl

@@ -97,13 +97,15 @@ at::Tensor forward_blocks(const at::Tensor& queries, const at::Tensor& keys, con
 struct HeadGradient {
   HeadRows<const float> queries, keys, values, out, upstream;
   HeadRows<float> d_queries, d_keys, d_values;
+  int64_t past;  // keys before those that d_keys and d_values are of
 };
 
-// Recomputes a block's weights p. With the gradient u of the output: dv += p^T u, ds = p * (u v^T - u . out) * scale,
+// Recomputes a block's weights p. Keys before `past` are constants. With the gradient u of the output: dv += p^T u, ds = p * (u v^T - u . out) * scale,
 // dq = ds k, dk += ds^T q.
 void backward_block(const HeadGradient& head, const Block& block, const AttentionShape& shape, VisibleKeys visible,
                     std::vector<float>& weights, std::vector<float>& factors, std::vector<float>& scores) {
   const int64_t seen = block.seen(), width = shape.width;
+  const int64_t first = std::max(block.low, head.past), constant = first - block.low;
   unscaled_weights(head.queries, head.keys, block, shape, visible, weights, factors);
   scores.resize(weights.size());
   multiply_by_transposed(head.upstream.row(block.first), head.upstream.stride, head.values.row(block.low),
@@ -114,12 +116,13 @@ void backward_block(const HeadGradient& head, const Block& block, const Attentio
     attention_gradient_row(weights.data() + row * seen, scores.data() + row * seen, factors[static_cast<size_t>(row)],
                            mean, scale, seen);
   }
-  add_transposed_product(weights.data(), seen, head.upstream.row(block.first), head.upstream.stride,
-                         head.d_values.row(block.low), head.d_values.stride, seen, width, block.count);
+  add_transposed_product(weights.data() + constant, seen, head.upstream.row(block.first), head.upstream.stride,
+                         head.d_values.row(first - head.past), head.d_values.stride, seen - constant, width,
+                         block.count);
   multiply(scores.data(), seen, head.keys.row(block.low), head.keys.stride, head.d_queries.row(block.first),
            head.d_queries.stride, block.count, width, seen);
-  add_transposed_product(scores.data(), seen, head.queries.row(block.first), head.queries.stride,
-                         head.d_keys.row(block.low), head.d_keys.stride, seen, width, block.count);
+  add_transposed_product(scores.data() + constant, seen, head.queries.row(block.first), head.queries.stride,
+                         head.d_keys.row(first - head.past), head.d_keys.stride, seen - constant, width, block.count);
 }
 
 struct AttentionGradients {
@@ -129,12 +132,12 @@ struct AttentionGradients {
 // Heads that share keys run on one thread, because they add to the same gradients.
 AttentionGradients backward_blocks(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                    const at::Tensor& out, const at::Tensor& upstream, const AttentionShape& shape,
-                                   VisibleKeys visible) {
+                                   VisibleKeys visible, int64_t past) {
   const auto fresh = [&](int64_t tokens, int64_t heads) {
     return at::zeros({shape.batch, tokens, heads, shape.width}, queries.options()).transpose(1, 2);
   };
-  const AttentionGradients gradients{fresh(shape.tokens, shape.heads), fresh(shape.keys, shape.key_heads),
-                                     fresh(shape.keys, shape.key_heads)};
+  const AttentionGradients gradients{fresh(shape.tokens, shape.heads), fresh(shape.keys - past, shape.key_heads),
+                                     fresh(shape.keys - past, shape.key_heads)};
   const auto out_heads = out.transpose(1, 2), upstream_heads = with_contiguous_rows(upstream.transpose(1, 2));
   const int64_t group = shape.heads / shape.key_heads;
   at::parallel_for(0, shape.batch * shape.key_heads, 1, [&](int64_t begin, int64_t end) {
@@ -149,7 +152,8 @@ AttentionGradients backward_blocks(const at::Tensor& queries, const at::Tensor& 
                                head_of(upstream_heads, b, head),
                                mutable_head_of(gradients.queries, b, head),
                                mutable_head_of(gradients.keys, b, key_head),
-                               mutable_head_of(gradients.values, b, key_head)};
+                               mutable_head_of(gradients.values, b, key_head),
+                               past};
         for (int64_t index = 0; index < blocks_of(shape); ++index)
           backward_block(one, Block(index, shape, visible), shape, visible, weights, factors, scores);
       }
@@ -158,26 +162,50 @@ AttentionGradients backward_blocks(const at::Tensor& queries, const at::Tensor& 
   return gradients;
 }
 
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Takes the latest keys and values as inputs for autograd, and all of them as plain data: a cache that later positions
+// are written behind.
 class BlockAttention : public torch::autograd::Function<BlockAttention> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& queries,
-                            const at::Tensor& keys, const at::Tensor& values, int64_t first_position,
-                            VisibleKeys visible) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& queries, const at::Tensor& latest_keys,
+                            const at::Tensor& latest_values, const at::Tensor& keys, const at::Tensor& values,
+                            int64_t first_position, VisibleKeys visible) {
     const AttentionShape shape(queries, keys, first_position);
     const auto out = forward_blocks(queries, keys, values, shape, visible);
-    context->save_for_backward({queries, keys, values, out});
+    context->save_for_backward({queries, latest_keys, latest_values, out});
+    context->saved_data["keys"] = keys.detach();
+    context->saved_data["values"] = values.detach();
     context->saved_data["first_position"] = first_position;
     context->saved_data["visible"] = visible.as_number();
     return out;
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& upstreams) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstreams) {
     const auto saved = context->get_saved_variables();
-    const AttentionShape shape(saved[0], saved[1], context->saved_data["first_position"].toInt());
+    const auto keys = context->saved_data["keys"].toTensor(), values = context->saved_data["values"].toTensor();
+    const AttentionShape shape(saved[0], keys, context->saved_data["first_position"].toInt());
     const auto visible = VisibleKeys::from_number(context->saved_data["visible"].toInt());
-    const auto gradients = backward_blocks(saved[0], saved[1], saved[2], saved[3], upstreams[0], shape, visible);
-    return {gradients.queries, gradients.keys, gradients.values, {}, {}};
+    const int64_t past = shape.keys - saved[1].size(2);
+    if (at::GradMode::is_enabled()) return differentiable_backward(saved, keys, values, upstreams[0], shape, visible);
+    const auto gradients = backward_blocks(saved[0], keys, values, saved[3], upstreams[0], shape, visible, past);
+    return {gradients.queries, gradients.keys, gradients.values, {}, {}, {}, {}};
+  }
+
+ private:
+  static variable_list differentiable_backward(const variable_list& saved, const at::Tensor& keys,
+                                               const at::Tensor& values, const at::Tensor& upstream,
+                                               const AttentionShape& shape, VisibleKeys visible) {
+    const int64_t past = shape.keys - saved[1].size(2);
+    const auto with_past = [&](const at::Tensor& all, const at::Tensor& latest) {
+      return past > 0 ? at::cat({all.narrow(2, 0, past), latest}, 2) : latest;
+    };
+    const auto out = composed_attention(saved[0], with_past(keys, saved[1]), with_past(values, saved[2]), shape,
+                                              visible);  // B,T,heads * d
+    const auto gradients = torch::autograd::grad({out}, {saved[0], saved[1], saved[2]}, {upstream.flatten(2)}, true,
+                                                 true, true);
+    return {gradients[0], gradients[1], gradients[2], {}, {}, {}, {}};
   }
 };
 
@@ -192,11 +220,12 @@ AttentionShape::AttentionShape(const at::Tensor& queries, const at::Tensor& key_
       width(queries.size(3)),
       first_position(first) {}
 
-at::Tensor block_attention(const at::Tensor& given_queries, const at::Tensor& given_keys,
-                           const at::Tensor& given_values, const AttentionShape& shape, VisibleKeys visible) {
-  const auto queries = with_contiguous_rows(given_queries), keys = with_contiguous_rows(given_keys),
-             values = with_contiguous_rows(given_values);
-  return BlockAttention::apply(queries, keys, values, shape.first_position, visible).flatten(2);
+at::Tensor block_attention(const at::Tensor& queries, const CachedKeys& cached, const AttentionShape& shape,
+                           VisibleKeys visible) {
+  return BlockAttention::apply(with_contiguous_rows(queries), cached.latest_keys, cached.latest_values,
+                               with_contiguous_rows(cached.keys), with_contiguous_rows(cached.values),
+                               shape.first_position, visible)
+      .flatten(2);
 }
 
 }  // namespace fwl

@@ -19,7 +19,11 @@ struct AttentionShape {
 };
 
 // causal_attention for float tensors on the CPU.
-at::Tensor block_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                           const AttentionShape& shape, VisibleKeys visible);
+at::Tensor block_attention(const at::Tensor& queries, const CachedKeys& cached, const AttentionShape& shape,
+                           VisibleKeys visible);
+
+// causal_attention in plain tensor operations, which can be differentiated any number of times.
+at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                              const AttentionShape& shape, VisibleKeys visible, double dropout = 0);
 
 }  // namespace fwl

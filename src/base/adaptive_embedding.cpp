@@ -10,7 +10,7 @@
 namespace fwl {
 
 AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyConfig& config, ParameterList& list) : config_(config) {
-  const auto projected = Initial::fan_in(config.hidden_size);  // as what comes back through it for the softmax
+  const auto projected = Initial::fan_in(config.hidden_size);  // the softmax uses the transpose, of fan-in hidden_size
   const auto add = [&](int64_t index, int64_t tokens, int64_t d, bool is_projected, double share) {
     const auto table = fmt::format("transformer.word_emb.emb_layers.{}.weight", index);
     const auto projection = fmt::format("transformer.word_emb.emb_projs.{}", index);

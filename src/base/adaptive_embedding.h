@@ -6,7 +6,7 @@
 
 namespace fwl {
 
-// With divisor 1 there is one table for all clusters, and a projection only where the widths differ.
+// With divisor 1, all clusters share one table, projected only if embedding_size differs from hidden_size.
 class AdaptiveEmbedding {
  public:
   AdaptiveEmbedding() = default;

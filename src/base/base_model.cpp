@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <set>
 
 #include "engine/torch.h"
@@ -21,11 +22,29 @@ void BaseModel::to(at::Device device) {
     weights_.parameters.emplace_back(name, matrix.dense());
   }
   weights_.quantized.clear();
-  weights_moved();
+  head_.weights_moved();
+}
+
+int64_t BaseModel::window_room(const BaseState&) const {
+  return std::numeric_limits<int64_t>::max();
+}
+
+void BaseModel::rewind(BaseState& state, int64_t tokens) const {
+  TORCH_CHECK(tokens <= std::min(state.undo_tokens, state.cached_tokens), "a state can take back its last ",
+              state.undo_tokens, " tokens, not ", tokens);
+  state.tokens_read -= tokens;
+  state.cached_tokens -= tokens;
+}
+
+at::Tensor BaseModel::with_addition(const BaseCall& call, int64_t block, const at::Tensor& input,
+                                    const at::Tensor& output, const TokenRows& rows) {
+  if (!call.addition) return output;
+  const auto added = call.addition->at_block(block, input, rows);
+  return added.defined() ? output + added : output;
 }
 
 BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context) const {
-  if (sequences < 1) fail(architecture() + " model", "a state of at least one text", std::to_string(sequences));
+  if (sequences < 1) fail(architecture() + " model", "at least one sequence", std::to_string(sequences));
   check_context(context);
   BaseState state;
   state.sequences = sequences;
@@ -41,20 +60,21 @@ std::vector<at::Tensor> BaseModel::read(const std::vector<TokenSpan>& spans, con
   std::vector<TokenSpan> checked;
   std::set<const BaseState*> states;
   for (const auto& span : spans) {
-    check_span(span);
-    TORCH_CHECK(states.insert(span.state).second, "a state can be read only once in a pass");
+    check(span);
+    TORCH_CHECK(states.insert(span.state).second, "each state can appear only once in a pass");
     checked.push_back({span.tokens.to(device(), at::kLong), span.state});
   }
   return checked.empty() ? std::vector<at::Tensor>{} : read_checked(checked, call);
 }
 
-void BaseModel::check_span(const TokenSpan& span) const {
+void BaseModel::check(const TokenSpan& span) const {
   const auto where = architecture() + " model";
   const auto& tokens = span.tokens;
   if (tokens.dim() != 2 || tokens.size(0) != span.state->sequences)
     fail(where, fmt::format("token ids of shape {},T", span.state->sequences), c10::str(tokens.sizes()),
-         "the state was made for another number of texts?");
-  if (!at::isIntegralType(tokens.scalar_type(), false)) fail(where, "whole numbers", c10::str(tokens.scalar_type()));
+         "the state was made for another number of sequences?");
+  if (!at::isIntegralType(tokens.scalar_type(), false))
+    fail(where, "integer token ids", c10::str(tokens.scalar_type()));
   if (tokens.size(1) == 0) fail(where, "at least one token", "none");
   const auto [smallest, largest] = at::aminmax(tokens);
   const auto low = smallest.item<int64_t>(), high = largest.item<int64_t>();

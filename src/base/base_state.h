@@ -1,4 +1,4 @@
-// What a base model remembers of the texts that it reads.
+// The state of a base model while it reads: KV cache or memory, and positions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,17 +10,18 @@
 
 namespace fwl {
 
-// Of B texts that are read in step; texts at different positions have states of their own. Reading changes a state in
-// place, so it moves but does not copy by accident.
+// Holds B sequences at the same position; sequences at different positions have separate states. Reading changes a
+// state in place, so it is movable, and copied only by clone().
 struct BaseState {
-  int64_t sequences = 1;            // B
-  ContextOptions context;           // fixed for the state's life
-  int64_t tokens_read = 0;          // of each text
-  int64_t cached_tokens = 0;        // how many of the last of them `cache` holds
-  int64_t window_start = 0;         // the position at which the model's own counting of positions starts
-  std::vector<at::Tensor> cache;    // per layer what the architecture keeps; may have room for more than cached_tokens
-  at::Tensor recent;                // B,n: the last token ids, where a window must be read again
-  std::vector<at::Tensor> derived;  // what follows from the weights alone and is kept to save time; never saved
+  int64_t sequences = 1;          // B
+  ContextOptions context;         // fixed for the state's life
+  int64_t tokens_read = 0;        // of each sequence
+  int64_t cached_tokens = 0;      // the last tokens_read that `cache` holds
+  int64_t window_start = 0;       // tokens before the window, whose first token has position 0
+  std::vector<at::Tensor> cache;  // per layer, as the architecture needs it; may have room for more than cached_tokens
+  at::Tensor recent;              // B,n: the last token ids, if a restarted window rereads them
+  int64_t undo_tokens = 0;          // how many of the last tokens can be taken back
+  std::vector<at::Tensor> derived;  // cached functions of the weights; never saved
 
   BaseState() = default;
   BaseState(BaseState&&) = default;

@@ -9,7 +9,14 @@
 #include "support/error.h"
 
 namespace fwl {
-namespace {}  // namespace
+namespace {
+
+// The next window starts with the last half of a full one.
+int64_t reread_tokens(const BaseState& state) {
+  return std::min(state.recent.size(1), std::max<int64_t>(1, state.context.context_tokens / 2));
+}
+
+}  // namespace
 
 BaseState CachedModel::trimmed(const BaseState& state) const {
   auto copy = state.clone();
@@ -26,17 +33,30 @@ std::vector<std::vector<int64_t>> CachedModel::cache_shapes(const BaseState& sta
 
 double CachedModel::attention_flops(int64_t segment_tokens) const {
   const auto visible = visible_keys(default_context());
-  double keys = 0;  // that a position sees, on average
+  double keys = 0;  // visible to a position, on average
   for (int64_t position = 0; position < segment_tokens; ++position)
     keys += static_cast<double>(position + 1 - visible.first(position));
   keys /= static_cast<double>(std::max<int64_t>(1, segment_tokens));
   return 4 * keys * static_cast<double>(layers_ * heads_ * head_size_);
 }
 
+int64_t CachedModel::window_room(const BaseState& state) const {
+  const auto& context = state.context;
+  if (context.context_tokens == 0 || context.long_text == LongText::slide) return BaseModel::window_room(state);
+  const int64_t room = context.context_tokens - (state.tokens_read - state.window_start);
+  if (room > 0 || context.long_text == LongText::refuse) return room;
+  return context.context_tokens - reread_tokens(state);
+}
+
+void CachedModel::rewind(BaseState& state, int64_t tokens) const {
+  BaseModel::rewind(state, tokens);
+  if (state.recent.defined()) state.recent = state.recent.slice(1, 0, state.recent.size(1) - tokens);
+}
+
 void CachedModel::check_context(const ContextOptions& context) const {
   if (context.context_tokens < 0) fail("context", "a number of tokens", std::to_string(context.context_tokens));
   if (context.memory_tokens != 0 || context.clamp_tokens != 0 || context.is_same_length)
-    fail("memory of a " + architecture() + " model", "a Transformer-XL", "another architecture");
+    fail("memory of a " + architecture() + " model", "a transformer-xl model", "another architecture");
 }
 
 VisibleKeys CachedModel::visible_keys(const ContextOptions& context) const {
@@ -45,11 +65,11 @@ VisibleKeys CachedModel::visible_keys(const ContextOptions& context) const {
              : VisibleKeys::all();
 }
 
-// A span on its way through the passes: a window that is full starts anew in a pass of its own.
+// A span while it is read, in one or more passes: a full window restarts in a pass of its own.
 struct CachedModel::Reading {
   TokenSpan span;
   int64_t start = 0;              // tokens of the span that have been read
-  bool is_rereading = false;      // the present pass reads the last half of the old window again
+  bool is_rereading = false;      // this pass rereads the last half of the old window
   std::vector<at::Tensor> parts;  // B,t,D each
 
   bool is_done() const { return start == span.tokens.size(1); }
@@ -79,24 +99,27 @@ void CachedModel::check_length(const TokenSpan& span) const {
   const int64_t length = span.state->tokens_read + span.tokens.size(1);
   if (context.context_tokens > 0 && context.long_text == LongText::refuse && length > context.context_tokens)
     fail(architecture() + " model", fmt::format("at most {} tokens of context", context.context_tokens),
-         std::to_string(length), "read long texts with a window that slides or restarts");
+         std::to_string(length), "for longer texts, let the context slide or restart");
 }
 
-// What the next pass reads of a span: no more than its window has room for.
+// The part of a span that the next pass reads: at most what its window has room for.
 TokenSpan CachedModel::next_part(Reading& reading) const {
   auto& state = *reading.span.state;
   const auto& context = state.context;
   const int64_t left = reading.span.tokens.size(1) - reading.start;
-  int64_t count = at::GradMode::is_enabled() ? left : std::min(left, reading_window_tokens);  // cuts have no gradient
+  int64_t count =
+      at::GradMode::is_enabled() ? left : std::min(left, reading_window_tokens);  // gradients do not cross passes
   reading.is_rereading = false;
   if (context.context_tokens > 0 && context.long_text != LongText::slide) {
     const int64_t room = context.context_tokens - (state.tokens_read - state.window_start);
     if (room == 0) {
       reading.is_rereading = true;
+      const auto again = state.recent.slice(1, state.recent.size(1) - reread_tokens(state));
+      state.recent = state.recent.slice(1, 0, state.recent.size(1) - again.size(1));
       state.cached_tokens = 0;
-      state.tokens_read -= state.recent.size(1);
+      state.tokens_read -= again.size(1);
       state.window_start = state.tokens_read;
-      return {state.recent, &state};
+      return {again, &state};
     }
     count = std::min(count, room);
   }
@@ -120,7 +143,8 @@ void CachedModel::run_pass(const std::vector<Reading*>& readings, const BaseCall
     const auto& context = state->context;
     if (context.long_text == LongText::restart && context.context_tokens > 0) {
       const auto all = state->recent.defined() ? at::cat({state->recent, tokens}, 1) : tokens;
-      const int64_t count = std::min(all.size(1), std::max<int64_t>(1, context.context_tokens / 2));
+      const int64_t reread = std::max<int64_t>(1, context.context_tokens / 2);
+      const int64_t count = std::min(all.size(1), reread + state->undo_tokens);
       state->recent = all.slice(1, all.size(1) - count).clone();
     }
     if (readings[index]->is_rereading) continue;
@@ -129,10 +153,11 @@ void CachedModel::run_pass(const std::vector<Reading*>& readings, const BaseCall
   }
 }
 
-// Keys that no coming position sees go when room is short and they are many enough to be worth the move.
+// Drops keys that no later position sees, if the cache is full and they are at least a quarter of it.
 void CachedModel::drop_unseen_keys(BaseState& state, int64_t new_tokens) const {
   const int64_t cached = state.cached_tokens, first_position = state.tokens_read - cached;
-  const int64_t unseen = std::min(cached, visible_keys(state.context).first(state.tokens_read) - first_position);
+  const int64_t first_readable = std::max<int64_t>(0, state.tokens_read - state.undo_tokens);
+  const int64_t unseen = std::min(cached, visible_keys(state.context).first(first_readable) - first_position);
   const auto& first_cache = state.cache.front();
   if (!first_cache.defined() || cached + new_tokens <= first_cache.size(2) || 4 * unseen < cached) return;
   for (auto& cache : state.cache)
@@ -140,8 +165,8 @@ void CachedModel::drop_unseen_keys(BaseState& state, int64_t new_tokens) const {
   state.cached_tokens -= unseen;
 }
 
-// Room for new_tokens after the cached ones. The cache grows by half its size, so that the cost of a token does not
-// depend on how much was read.
+// Makes room for new_tokens after the cached ones. The cache grows by half its size, so that appending takes amortised
+// constant time per token.
 void CachedModel::make_room(const BaseState& state, int64_t new_tokens, at::Tensor& cache,
                             const at::Tensor& like) const {
   const int64_t cached = state.cached_tokens, capacity = cache.defined() ? cache.size(2) : 0;
@@ -164,20 +189,17 @@ at::Tensor CachedModel::attend(const TokenRows& rows, int64_t layer, const at::T
 at::Tensor CachedModel::attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                                     const at::Tensor& values, double dropout) const {
   const int64_t count = keys.size(1), cached = state.cached_tokens, first_position = state.tokens_read - cached;
-  const auto extend = [&](at::Tensor& cache, const at::Tensor& latest) {
-    const auto added = latest.transpose(1, 2);  // B,kv heads,T,d
-    const bool wants_gradient = at::GradMode::is_enabled() && latest.requires_grad();
-    at::Tensor all;
-    if (wants_gradient) all = cached > 0 ? at::cat({cache.narrow(2, 0, cached), added}, 2) : added;
+  const auto added_keys = keys.transpose(1, 2), added_values = values.transpose(1, 2);  // B,kv heads,T,d
+  const auto extend = [&](at::Tensor& cache, const at::Tensor& added) {
     const at::NoGradGuard no_grad;
-    make_room(state, count, cache, latest);
+    make_room(state, count, cache, keys);
     cache.narrow(2, cached, count).copy_(added);
-    return wants_gradient ? all : cache.narrow(2, 0, cached + count);
+    return cache.narrow(2, 0, cached + count);
   };
-  const auto all_keys = extend(state.cache[static_cast<size_t>(2 * layer)], keys);
-  const auto all_values = extend(state.cache[static_cast<size_t>(2 * layer + 1)], values);
-  return causal_attention(queries.transpose(1, 2), all_keys, all_values, first_position, visible_keys(state.context),
-                          dropout);
+  const auto all_keys = extend(state.cache[static_cast<size_t>(2 * layer)], added_keys);
+  const auto all_values = extend(state.cache[static_cast<size_t>(2 * layer + 1)], added_values);
+  return cached_attention(queries.transpose(1, 2), {all_keys, all_values, added_keys, added_values}, first_position,
+                          visible_keys(state.context), dropout);
 }
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Transformers that keep the keys and values of past positions, and what they do with texts longer than they can see.
+// Transformers with a KV cache, and how they read texts longer than their context.
 #pragma once
 
 #include "attention/attention.h"
@@ -12,6 +12,8 @@ class CachedModel : public BaseModel {
   std::vector<std::vector<int64_t>> cache_shapes(const BaseState& trimmed) const override;
 
   double attention_flops(int64_t segment_tokens) const override;
+  int64_t window_room(const BaseState& state) const override;
+  void rewind(BaseState& state, int64_t tokens) const override;
 
  protected:
   CachedModel(int64_t layers, int64_t heads, int64_t kv_heads, int64_t head_size)
@@ -24,7 +26,7 @@ class CachedModel : public BaseModel {
   virtual at::Tensor run(const TokenRows& rows, const BaseCall& call) const = 0;
   virtual VisibleKeys visible_keys(const ContextOptions& context) const;
 
-  // Keeps the layer's new keys and values and attends to all that each state has.
+  // Appends the layer's new keys and values to each state's cache, and attends to all of them.
   // queries: N,heads,d   keys, values: N,kv heads,d -> N,heads * d
   at::Tensor attend(const TokenRows& rows, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                     const at::Tensor& values, double dropout = 0) const;

@@ -49,7 +49,7 @@ ContextOptions Gpt2::default_context() const {
 void Gpt2::check_context(const ContextOptions& context) const {
   CachedModel::check_context(context);
   if (context.context_tokens < 1 || context.context_tokens > config_.context_tokens)
-    fail("context", fmt::format("1 to {} tokens, for which this model has positions", config_.context_tokens),
+    fail("context", fmt::format("1 to {} tokens, the positions of this model", config_.context_tokens),
          std::to_string(context.context_tokens));
   if (context.long_text == LongText::slide)
     fail("context of a gpt2 model", "refuse or restart", "slide", "its positions are absolute");
@@ -69,8 +69,10 @@ at::Tensor Gpt2::run(const TokenRows& rows, const BaseCall& call) const {
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), rows, call), call);
-    const auto inner = product(normed(x, layer.inner_norm), layer.up.weight) + layer.up.bias;  // N,inner
-    x = x + dropped(product(at::gelu(inner, "tanh"), layer.down.weight) + layer.down.bias, call);
+    const auto input = normed(x, layer.inner_norm);
+    const auto inner = at::gelu(product(input, layer.up.weight) + layer.up.bias, "tanh");  // N,inner
+    const auto output = product(inner, layer.down.weight) + layer.down.bias;
+    x = x + dropped(with_addition(call, index, input, output, rows), call);
   }
   return normed(x, final_norm_);
 }

@@ -1,8 +1,7 @@
-// GPT-2: learned positions, LayerNorm before each part, GELU.
+// GPT-2: learned positions, LayerNorm before each sublayer, GELU.
 #pragma once
 
 #include "base/cached_model.h"
-#include "head/head_factory.h"
 
 namespace fwl {
 
@@ -21,8 +20,8 @@ class Gpt2 : public CachedModel {
 
   std::string architecture() const override { return "gpt2"; }
   int64_t hidden_size() const override { return config_.hidden_size; }
+  int64_t blocks() const override { return config_.layers; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
 
  protected:
@@ -50,7 +49,6 @@ class Gpt2 : public CachedModel {
   at::Tensor positions_;
   std::vector<Layer> layers_;
   Norm final_norm_;
-  HeadFactory head_;
 };
 
 }  // namespace fwl

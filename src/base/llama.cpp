@@ -12,7 +12,7 @@ Llama::Llama(LlamaConfig config, WeightSource& source)
   const int64_t hidden_size = config_.hidden_size, query_size = config_.heads * config_.head_size,
                 kv_size = config_.kv_heads * config_.head_size;
   if (config_.heads % config_.kv_heads != 0)
-    fail("llama model", "query heads in whole groups per key head",
+    fail("llama model", "heads that are a multiple of kv heads",
          fmt::format("{} heads, {} kv heads", config_.heads, config_.kv_heads));
   const auto half = at::arange(config_.head_size / 2, at::kDouble);
   frequencies_ = at::pow(config_.rope_base, -2 * half / static_cast<double>(config_.head_size));
@@ -55,18 +55,19 @@ ContextOptions Llama::default_context() const {
 void Llama::check_context(const ContextOptions& context) const {
   CachedModel::check_context(context);
   if (config_.context_tokens > 0 && context.context_tokens > config_.context_tokens)
-    fail("context", fmt::format("at most {} tokens, which this model was trained for", config_.context_tokens),
+    fail("context", fmt::format("at most {} tokens, the context length of this model", config_.context_tokens),
          std::to_string(context.context_tokens));
 }
 
-at::Tensor Llama::run(const TokenRows& rows, const BaseCall&) const {
+at::Tensor Llama::run(const TokenRows& rows, const BaseCall& call) const {
   const auto angles = rotary_angles(frequencies_, rows.positions(), options());
   auto x = embedding_.select_rows(rows.tokens());  // N,D
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + attention(layer, index, rms_norm(x, layer.attention_gain, config_.norm_epsilon), angles, rows);
     const auto normed = rms_norm(x, layer.inner_gain, config_.norm_epsilon);
-    x = x + layer.down.apply(swiglu(layer.gate.apply(normed), layer.up.apply(normed)));
+    const auto inner = layer.down.apply(swiglu(layer.gate.apply(normed), layer.up.apply(normed)));
+    x = x + with_addition(call, index, normed, inner, rows);
   }
   return rms_norm(x, final_gain_, config_.norm_epsilon);
 }

@@ -3,19 +3,18 @@
 
 #include "base/cached_model.h"
 #include "engine/pointwise.h"
-#include "head/head_factory.h"
 
 namespace fwl {
 
 struct LlamaConfig {
   int64_t vocabulary_size = 0, hidden_size = 768, layers = 12, heads = 12, kv_heads = 0, head_size = 0, ffn_size = 3072;
   int64_t context_tokens = 1024;
-  int64_t sliding_tokens = 0;  // every position sees the last so many only; 0: all
+  int64_t sliding_tokens = 0;  // sliding-window attention: each position sees this many tokens; 0: all
   double norm_epsilon = 1e-5;
   double rope_base = 10000;
-  at::Tensor rotary_divisors;  // d/2, or undefined: what each frequency is divided by (scaled context)
+  at::Tensor rotary_divisors;  // d/2: divides the frequencies, for context scaling; may be undefined
   RotaryPairs rotary_pairs = RotaryPairs::halves;
-  bool is_tied = true;  // the head's weight is the embedding
+  bool is_tied = true;  // the head shares the embedding's weight
   bool has_attention_bias = false, has_output_bias = false;
 };
 
@@ -26,8 +25,8 @@ class Llama : public CachedModel {
 
   std::string architecture() const override { return "llama"; }
   int64_t hidden_size() const override { return config_.hidden_size; }
+  int64_t blocks() const override { return config_.layers; }
   int64_t vocabulary_size() const override { return config_.vocabulary_size; }
-  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   const LlamaConfig& config() const { return config_; }
 
@@ -49,7 +48,6 @@ class Llama : public CachedModel {
   Matrix embedding_;
   std::vector<Layer> layers_;
   at::Tensor final_gain_;
-  HeadFactory head_;
 };
 
 }  // namespace fwl

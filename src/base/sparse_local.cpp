@@ -31,7 +31,8 @@ SparseLocal::SparseLocal(const SparseLocalConfig& config, WeightSource& source)
   frequencies_ = at::pow(config_.rope_base, -2 * half / static_cast<double>(head_size));
   ParameterList list(source, weights_);
   const auto one = Initial::constant(1), zero = Initial::constant(0);
-  const double share = 1 / (2.0 * static_cast<double>(config_.layers));  // of each map that adds to the residual stream
+  const double share =
+      1 / (2.0 * static_cast<double>(config_.layers));  // scales the weights that write to the residual stream
   const auto norm = [&](const std::string& name) {
     return Norm{list.vector(name + ".weight", {hidden_size}, one), list.vector(name + ".bias", {hidden_size}, zero)};
   };
@@ -86,8 +87,10 @@ at::Tensor SparseLocal::run(const TokenRows& rows, const BaseCall& call) const {
   for (int64_t index = 0; index < config_.layers; ++index) {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, rows), call);
-    const auto inner = at::gelu(product(normed(x, layer.inner_norm), layer.up.t()) + layer.up_bias);  // N,inner
-    x = x + dropped(product(inner, layer.down.t()) + layer.down_bias, call);
+    const auto input = normed(x, layer.inner_norm);
+    const auto inner = at::gelu(product(input, layer.up.t()) + layer.up_bias);  // N,inner
+    const auto output = product(inner, layer.down.t()) + layer.down_bias;
+    x = x + dropped(with_addition(call, index, input, output, rows), call);
   }
   return normed(x, final_norm_);
 }

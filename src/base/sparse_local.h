@@ -1,5 +1,5 @@
-// The sparse local-attention transformer: blocks of positions attend to themselves and the block before, so that the
-// cost is linear in the length of the text and there is no end of the context.
+// The sparse local-attention transformer: each block of positions attends to itself and the block before it, so that
+// cost is linear in the length of the text, and the context is unlimited.
 #pragma once
 
 #include "base/adaptive_embedding.h"
@@ -14,7 +14,7 @@ struct SparseLocalConfig {
   int64_t block_tokens = 128;
   double dropout = 0;
   double rope_base = 10000;
-  VocabularyConfig vocabulary;  // its clusters, if it has any; its sizes follow from the others
+  VocabularyConfig vocabulary;  // only its clusters are set; the sizes follow from the fields above
 
   void check(const std::string& where) const;
 };
@@ -25,14 +25,13 @@ class SparseLocal : public CachedModel {
 
   std::string architecture() const override { return "sparse-local"; }
   int64_t hidden_size() const override { return config_.hidden_size; }
+  int64_t blocks() const override { return config_.layers; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
-  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override { return {}; }
   const SparseLocalConfig& config() const { return config_; }
 
  protected:
   void check_context(const ContextOptions& context) const override;
-  void weights_moved() override { head_.weights_moved(); }
   at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
   VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
 
@@ -53,10 +52,9 @@ class SparseLocal : public CachedModel {
 
   SparseLocalConfig config_;
   at::Tensor frequencies_, embedding_;
-  AdaptiveEmbedding adaptive_embedding_;  // instead of embedding_
+  AdaptiveEmbedding adaptive_embedding_;  // used instead of embedding_ if there are clusters
   std::vector<Layer> layers_;
   Norm final_norm_;
-  HeadFactory head_;
 };
 
 }  // namespace fwl

@@ -1,5 +1,5 @@
-// The tokens that one pass reads, of several states at once: every state at its own position and with its own number of
-// tokens. Linear maps and norms see them as the rows of one matrix; attention goes span by span.
+// The tokens of one pass over several states, each at its own position and with its own number of tokens. Linear maps
+// and norms see them as rows of one matrix; attention runs span by span.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 namespace fwl {
 
 struct TokenSpan {
-  at::Tensor tokens;  // B,T: what the state's texts go on with
+  at::Tensor tokens;  // B,T: the next tokens of the state's sequences
   BaseState* state = nullptr;
 };
 
@@ -27,7 +27,7 @@ class TokenRows {
   // The rows of one span.   N,… -> B,T,…
   at::Tensor rows_of(size_t span, const at::Tensor& all) const;
 
-  // What the function gives for every span (B,T,…), as rows again.   -> N,…
+  // Concatenates the results of the function for every span (B,T,…).   -> N,…
   at::Tensor for_each_span(const std::function<at::Tensor(size_t span)>& function) const;
 
  private:

@@ -79,25 +79,31 @@ BaseState TransformerXl::trimmed(const BaseState& state) const {
   copy.derived.clear();
   const bool holds_keys = copy.cache.size() > layers_.size();
   if (!holds_keys) return copy;
-  const int64_t memory = state.context.memory_tokens;
-  for (auto& cache : copy.cache) cache = cache.narrow(2, state.cached_tokens - memory, memory).contiguous();
-  copy.cached_tokens = memory;
+  const int64_t kept = kept_tokens(state);
+  for (auto& cache : copy.cache) cache = cache.narrow(2, state.cached_tokens - kept, kept).contiguous();
+  copy.cached_tokens = kept;
   return copy;
+}
+
+// The memory, and before it what is visible again once tokens are taken back.
+int64_t TransformerXl::kept_tokens(const BaseState& state) const {
+  return std::min(state.cached_tokens, state.context.memory_tokens + state.undo_tokens);
 }
 
 std::vector<std::vector<int64_t>> TransformerXl::cache_shapes(const BaseState& state) const {
   if (state.cache.empty()) return {};
-  const int64_t memory = state.context.memory_tokens;
-  if (state.cached_tokens != memory)
+  const int64_t memory = state.context.memory_tokens, cached = state.cached_tokens;
+  const bool holds_inputs = state.cache.size() == layers_.size();
+  if (holds_inputs ? cached != memory : cached < memory)
     fail("transformer-xl state", fmt::format("a memory of {} tokens", memory), std::to_string(state.cached_tokens),
-         "the file is damaged, or was made with another length of memory");
-  if (state.cache.size() == layers_.size())
+         "the file is damaged, or was made with another memory length");
+  if (holds_inputs)
     return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, hidden_size()});
   return std::vector<std::vector<int64_t>>(2 * layers_.size(),
-                                           {state.sequences, config_.heads, memory, config_.head_size});
+                                           {state.sequences, config_.heads, cached, config_.head_size});
 }
 
-// Scores by content, by distance, and what they weigh; keys and values of the memory are projected again in training.
+// Content scores, position scores and weighted sums. In training, the memory's keys and values are projected again.
 double TransformerXl::attention_flops(int64_t segment_tokens) const {
   const auto segment = static_cast<double>(std::max<int64_t>(1, segment_tokens));
   const auto memory = static_cast<double>(config_.memory_tokens);
@@ -131,7 +137,7 @@ std::vector<at::Tensor> TransformerXl::read_checked(const std::vector<TokenSpan>
     const auto& layer = layers_[static_cast<size_t>(index)];
     const auto attended = x + attention(layer, index, x, rows, call);
     x = config_.is_pre_norm ? attended : normed(attended, layer.attention_gain, layer.attention_shift);
-    const auto transformed = x + inner(layer, x, call);
+    const auto transformed = x + inner(layer, index, x, rows, call);
     x = config_.is_pre_norm ? transformed : normed(transformed, layer.inner_gain, layer.inner_shift);
   }
   const auto out = dropped(x, call);
@@ -145,8 +151,8 @@ std::vector<at::Tensor> TransformerXl::read_checked(const std::vector<TokenSpan>
   return hidden;
 }
 
-// Memories start as zeros of full length, which every position sees. Then: inputs per layer where gradients are wanted
-// (the last memory_tokens exactly), or keys and values per layer with room behind the last kept one.
+// Memories start as zeros of full length, visible to every position. With gradients, the cache holds each layer's last
+// memory_tokens inputs; without, each layer's keys and values, with room to append.
 void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   const auto count = static_cast<size_t>(config_.layers);
   const int64_t memory = state.context.memory_tokens;
@@ -157,12 +163,12 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
       state.cached_tokens = memory;
     }
     if (state.cache.size() != count)
-      fail("transformer-xl model", "a state made while gradients were wanted", "one that holds keys and values only",
+      fail("transformer-xl model", "a state made with gradients enabled", "one that holds only keys and values",
            "start training from a new state");
     return;
   }
   const at::NoGradGuard no_grad;
-  if (state.cache.size() == count && count > 0) {  // from training: project what was kept
+  if (state.cache.size() == count && count > 0) {  // a state from training: project its inputs
     std::vector<at::Tensor> projected;
     for (size_t index = 0; index < count; ++index) {
       const auto pair = project(layers_[index], attention_input(layers_[index], state.cache[index]));
@@ -173,20 +179,20 @@ void TransformerXl::prepare(BaseState& state, int64_t tokens) const {
   }
   if (state.cache.empty()) {
     const auto nothing = at::zeros({state.sequences, 1, hidden_size()}, options());
-    for (const auto& layer : layers_) {  // a norm before the projection makes something even of zeros
+    for (const auto& layer : layers_) {  // with pre-norm, zeros do not project to zeros
       const auto [key, value] = project(layer, attention_input(layer, nothing));
       for (const auto& start : {key, value}) state.cache.push_back(start.expand({-1, -1, memory, -1}));
     }
     state.cached_tokens = memory;
   }
   if (state.cached_tokens + tokens <= state.cache.front().size(2)) return;
-  const int64_t room = memory + tokens + std::max<int64_t>(64, memory / 2);
+  const int64_t kept = kept_tokens(state), room = kept + tokens + std::max<int64_t>(64, memory / 2);
   for (auto& cache : state.cache) {
     auto larger = at::empty({state.sequences, config_.heads, room, config_.head_size}, options());
-    larger.narrow(2, 0, memory).copy_(cache.narrow(2, state.cached_tokens - memory, memory));
+    larger.narrow(2, 0, kept).copy_(cache.narrow(2, state.cached_tokens - kept, kept));
     cache = larger;
   }
-  state.cached_tokens = memory;
+  state.cached_tokens = kept;
 }
 
 // The projected sinusoids of distances keys-1 … 0. They are the same for every segment until the weights change.
@@ -228,15 +234,19 @@ TransformerXl::KeysAndValues TransformerXl::extend(int64_t index, const KeysAndV
   const int64_t cached = state.cached_tokens, memory = state.context.memory_tokens, count = latest.keys.size(2);
   const auto append = [&](size_t cache_index, const at::Tensor& added) {
     auto& cache = state.cache[cache_index];
+    at::Tensor all;
+    if (at::GradMode::is_enabled() && added.requires_grad())
+      all = at::cat({cache.narrow(2, cached - memory, memory), added}, 2);
+    const at::NoGradGuard no_grad;
     cache.narrow(2, cached, count).copy_(added);
-    return cache.narrow(2, cached - memory, memory + count);
+    return all.defined() ? all : cache.narrow(2, cached - memory, memory + count);
   };
   return {append(static_cast<size_t>(2 * index), latest.keys),
           append(static_cast<size_t>(2 * index + 1), latest.values)};
 }
 
-// Without gradients the keys and values of all spans are projected together; with them, those of each span's memory
-// come along.
+// Without gradients, the keys and values of all spans are projected together; with gradients, span by span, because
+// each span's memory is projected too.
 at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                                     const BaseCall& call) const {
   const int64_t all_heads = config_.heads * config_.head_size;
@@ -258,10 +268,12 @@ at::Tensor TransformerXl::attention(const Layer& layer, int64_t index, const at:
   return dropped(product(attended, layer.output.t()), call);
 }
 
-at::Tensor TransformerXl::inner(const Layer& layer, const at::Tensor& x, const BaseCall& call) const {
+at::Tensor TransformerXl::inner(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
+                                const BaseCall& call) const {
   const auto input = config_.is_pre_norm ? normed(x, layer.inner_gain, layer.inner_shift) : x;
   const auto hidden = dropped(at::relu(product(input, layer.up.t()) + layer.up_bias), call);  // B,T,inner
-  return dropped(product(hidden, layer.down.t()) + layer.down_bias, call);
+  const auto output = product(hidden, layer.down.t()) + layer.down_bias;
+  return dropped(with_addition(call, index, input, output, rows), call);
 }
 
 }  // namespace fwl

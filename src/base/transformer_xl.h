@@ -9,21 +9,21 @@ namespace fwl {
 struct TransformerXlConfig {
   VocabularyConfig vocabulary = VocabularyConfig::plain(0, 768, true);
   int64_t layers = 12, heads = 12, ffn_size = 3072;
-  int64_t head_size = 0;  // 0: an equal part of the hidden size
+  int64_t head_size = 0;  // 0: hidden size / heads
   int64_t memory_tokens = 0;
-  int64_t clamp_tokens = 0;    // distances beyond it look alike; 0: none
-  bool is_same_length = true;  // each position sees memory_tokens keys; otherwise the whole memory and its segment
-  bool is_pre_norm = false;    // LayerNorm before each part instead of after it
+  int64_t clamp_tokens = 0;    // longer distances are clamped to it; 0: no clamp
+  bool is_same_length = true;  // each position sees memory_tokens keys; otherwise the whole memory and its own segment
+  bool is_pre_norm = false;    // LayerNorm before each sublayer instead of after it
   bool has_biases_per_layer = true;
   double norm_epsilon = 1e-5;
   double dropout = 0, attention_dropout = 0;
 };
 
-// With is_same_length a text gives the same hidden states however it is cut into segments. Without, a segment's first
-// positions see less than its last ones, as the original has it in training.
+// With is_same_length, hidden states do not depend on how the text is split into segments. Without it, a segment's
+// first positions see fewer keys than its last ones, as in the original's training.
 //
-// The memory holds the layers' inputs while gradients are wanted, because keys and values then change with the weights;
-// otherwise the keys and values themselves, so that nothing is computed twice.
+// With gradients, the memory holds the layers' inputs, because keys and values change with the weights. Without, it
+// holds the keys and values, so that nothing is computed twice.
 class TransformerXl : public BaseModel {
  public:
   // Weights by their Hugging Face names ("transformer.layers.0.dec_attn.qkv_net.weight", …).
@@ -31,8 +31,8 @@ class TransformerXl : public BaseModel {
 
   std::string architecture() const override { return "transformer-xl"; }
   int64_t hidden_size() const override { return config_.vocabulary.hidden_size; }
+  int64_t blocks() const override { return config_.layers; }
   int64_t vocabulary_size() const override { return config_.vocabulary.size; }
-  std::shared_ptr<const Head> head() const override { return head_.head(); }
   ContextOptions default_context() const override;
   BaseState trimmed(const BaseState& state) const override;
   std::vector<std::vector<int64_t>> cache_shapes(const BaseState& trimmed) const override;
@@ -44,7 +44,6 @@ class TransformerXl : public BaseModel {
  protected:
   std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const override;
   void check_context(const ContextOptions& context) const override;
-  void weights_moved() override { head_.weights_moved(); }
 
  private:
   struct Layer {
@@ -58,6 +57,7 @@ class TransformerXl : public BaseModel {
     at::Tensor keys, values;  // B,heads,K,d
   };
 
+  int64_t kept_tokens(const BaseState& state) const;
   bool wants_gradient() const;
   at::Tensor dropped(const at::Tensor& x, const BaseCall& call) const;
   at::Tensor in_heads(const at::Tensor& x) const;  // B,T,heads*d -> B,heads,T,d
@@ -68,13 +68,13 @@ class TransformerXl : public BaseModel {
   KeysAndValues extend_hidden(const Layer& layer, int64_t index, const at::Tensor& x, BaseState& state) const;
   at::Tensor attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
                        const BaseCall& call) const;
-  at::Tensor inner(const Layer& layer, const at::Tensor& x, const BaseCall& call) const;
+  at::Tensor inner(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,
+                   const BaseCall& call) const;
   at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift) const;
   void prepare(BaseState& state, int64_t tokens) const;
 
   TransformerXlConfig config_;
   AdaptiveEmbedding embedding_;
-  HeadFactory head_;
   std::vector<Layer> layers_;
 };
 

@@ -8,9 +8,13 @@
 namespace fwl {
 namespace {
 
+bool suits_kernel(const at::Tensor& x, const at::Tensor& other) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous() && other.is_contiguous();
+}
+
 bool can_use_kernel(const at::Tensor& x, const at::Tensor& other) {
   const bool wants_gradient = at::GradMode::is_enabled() && (x.requires_grad() || other.requires_grad());
-  return !wants_gradient && x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous() && other.is_contiguous();
+  return !wants_gradient && suits_kernel(x, other);
 }
 
 // Runs small inputs on one thread, because starting others would take longer.
@@ -18,10 +22,7 @@ void for_each_row(int64_t rows, int64_t width, const std::function<void(int64_t,
   at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)), action);
 }
 
-}  // namespace
-
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
-  if (!can_use_kernel(x, gain)) return x * (x.square().mean(-1, true) + epsilon).rsqrt() * gain;
+at::Tensor rms_norm_rows(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
   auto out = at::empty_like(x);
   const int64_t width = x.size(-1), rows = x.numel() / std::max<int64_t>(1, width);
   const float *data = x.const_data_ptr<float>(), *gains = gain.const_data_ptr<float>();
@@ -33,8 +34,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon)
   return out;
 }
 
-at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  if (!can_use_kernel(gate, up)) return at::silu(gate) * up;
+at::Tensor swiglu_rows(const at::Tensor& gate, const at::Tensor& up) {
   auto out = at::empty_like(gate);
   const float *gates = gate.const_data_ptr<float>(), *ups = up.const_data_ptr<float>();
   float* results = out.mutable_data_ptr<float>();
@@ -42,6 +42,60 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
     swiglu_row(gates + begin, ups + begin, end - begin, results + begin);
   });
   return out;
+}
+
+// With the kernel's forward, so that hidden states do not depend on whether a gradient is needed. The gain is constant.
+class RmsNorm : public torch::autograd::Function<RmsNorm> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& gain,
+                            double epsilon) {
+    context->save_for_backward({x, gain});
+    context->saved_data["epsilon"] = epsilon;
+    return rms_norm_rows(x, gain, epsilon);
+  }
+
+  // With r = 1 / sqrt(mean(x^2) + epsilon) and w = gain * upstream: dx = r w - r^3 x mean(x w)
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], weighted = upstreams[0] * saved[1];
+    const auto inverse = (x.square().mean(-1, true) + context->saved_data["epsilon"].toDouble()).rsqrt();
+    const auto shared = inverse.pow(3) * (x * weighted).mean(-1, true);
+    return {inverse * weighted - shared * x, {}, {}};
+  }
+};
+
+class SwiGlu : public torch::autograd::Function<SwiGlu> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& gate, const at::Tensor& up) {
+    context->save_for_backward({gate, up});
+    return swiglu_rows(gate, up);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto &gate = saved[0], &up = saved[1], &upstream = upstreams[0];
+    const auto inner = upstream * up;
+    const auto slope = [&] {
+      const auto sigmoid = gate.sigmoid();
+      return sigmoid * (1 + gate * (1 - sigmoid));
+    };
+    return {at::GradMode::is_enabled() ? inner * slope() : at::silu_backward(inner, gate), upstream * at::silu(gate)};
+  }
+};
+
+}  // namespace
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
+  if (can_use_kernel(x, gain)) return rms_norm_rows(x, gain, epsilon);
+  if (suits_kernel(x, gain) && !gain.requires_grad()) return RmsNorm::apply(x, gain, epsilon);
+  return x * (x.square().mean(-1, true) + epsilon).rsqrt() * gain;
+}
+
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  if (can_use_kernel(gate, up)) return swiglu_rows(gate, up);
+  return suits_kernel(gate, up) ? SwiGlu::apply(gate, up) : at::silu(gate) * up;
 }
 
 RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions,
@@ -85,9 +139,7 @@ class Rotation : public torch::autograd::Function<Rotation> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& upstreams) {
     const auto saved = context->get_saved_variables();
-    const auto turned = upstreams[0].clone(at::MemoryFormat::Contiguous);
-    rotate_rows(turned, saved[0], saved[1].neg(), static_cast<RotaryPairs>(context->saved_data["pairs"].toInt()));
-    return {turned, {}, {}, {}};
+    return {Rotation::apply(upstreams[0], saved[0], saved[1].neg(), context->saved_data["pairs"].toInt()), {}, {}, {}};
   }
 };
 

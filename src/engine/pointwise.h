@@ -11,7 +11,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double epsilon)
 // silu(gate) * up
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 
-// Which two numbers of a head are rotated as a pair: neighbours (GGUF files of Llama models), or one from each half
+// Which two values of a head are rotated as a pair: neighbours (GGUF files of Llama models), or one from each half
 // (Hugging Face).
 enum class RotaryPairs { neighbours, halves };
 

@@ -23,8 +23,9 @@ class PieceReader {
       : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {}
 
   Losses read(const Piece& piece) {  // of its scored tokens
-    if (piece.resets_base) session_.base = model_.base().new_state(1);
+    if (piece.resets_base) model_.forget_context(session_);
     if (piece.resets_fast) session_.fast = {};
+    if (piece.resets_fast) session_.blocks = {};
     const auto ids = token_tensor(tokens_, piece.first, piece.count + 1);
     const int64_t first_scored = piece.first_scored - piece.first - 1;  // earlier tokens are only context
     const auto losses = model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_,
@@ -56,18 +57,24 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 const std::vector<std::string>& method_names() {
-  static const std::vector<std::string> names = {"static",    "fwl",         "test-time",
+  static const std::vector<std::string> names = {"static",    "fwl",  "blocks",       "test-time",
                                                  "bias-only", "dynamic-sgd", "dynamic-rms"};
   return names;
 }
 
 LanguageModel model_for(const LanguageModel& model, const MethodOptions& method) {
   auto memory = model.memory();
+  auto blocks = model.blocks();
   const auto checked_step = [&] {
     if (!(method.step > 0)) fail(method.name, "a step size (--step)", fmt::format("{}", method.step));
     return method.step;
   };
-  if (method.name == "fwl" && !memory)
+  if (method.name == "blocks") {
+    FreshWeights fresh(0, model.base().options());
+    if (!blocks) blocks = method.blocks.make(model.base().blocks(), model.base().hidden_size(), fresh);
+    return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
+  }
+  if (method.name == "fwl" && !memory && !blocks)
     fail("method fwl", "a model with fast weights", "one without", "train one, or name an --adapter");
   if (method.name == "test-time") {
     if (!memory) fail("method test-time", "a model with a layer", "one without");
@@ -75,7 +82,7 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
   }
   if (method.name == "bias-only" && !(memory && memory->moves_head()))
     memory = std::make_shared<BiasMemory>(memory, at::full({}, std::log(checked_step()), at::kFloat));
-  return LanguageModel(model.shared_base(), std::move(memory));
+  return LanguageModel(model.shared_base(), std::move(memory), nullptr, method.name == "fwl" ? blocks : nullptr);
 }
 
 NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const std::vector<Piece>& pieces,

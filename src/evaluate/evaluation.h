@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "blocks/block_config.h"
 #include "evaluate/dynamic.h"
 #include "evaluate/nll_series.h"
 #include "evaluate/protocol.h"
@@ -14,11 +15,12 @@
 namespace fwl {
 
 struct MethodOptions {
-  std::string name = "static";  // static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms
+  std::string name = "static";  // static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms
   double step = 0;              // test-time: of all six weights; bias-only on a model that was not trained so
   DynamicOptions dynamic;
+  BlockConfig blocks = {.at = "all"};  // blocks: of a model that has none of its own
 
-  bool adapts() const { return name == "fwl" || name == "test-time" || name == "bias-only"; }
+  bool adapts() const { return name != "static" && !is_dynamic(); }
   bool is_dynamic() const { return name.starts_with("dynamic"); }
 };
 

@@ -15,6 +15,13 @@ CountedTokens counted_tokens(const at::Tensor& hidden, const at::Tensor& targets
   const auto counts = is_counted.sum(1).cpu();
   CountedTokens counted;
   counted.lengths.assign(counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + counts.size(0));
+  if (!has_uncounted(weights)) {  // nothing to move
+    counted.hidden = hidden;
+    counted.targets = targets;
+    counted.weights = weights;
+    counted.order = at::arange(targets.size(1), targets.options()).expand(targets.sizes());
+    return counted;
+  }
   const int64_t longest = *std::max_element(counted.lengths.begin(), counted.lengths.end());
   counted.order = at::argsort(is_counted.logical_not().to(at::kInt), true, 1, false).narrow(1, 0, longest);
   counted.weights = weights.gather(1, counted.order);

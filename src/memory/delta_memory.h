@@ -30,7 +30,6 @@ class DeltaMemory : public FastMemory {
   at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const override;
   // The token's own write counts before its read, as in read().
   std::unique_ptr<MemoryCursor> cursor(const FastState& state, std::shared_ptr<const Head> head) const override;
-  std::vector<std::string> slow_output_names() const override { return {}; }
 
   // The output for hidden states (B,T,D), which are written as they are read; the matrix (B,heads,d,d) moves.
   at::Tensor write_and_read(const at::Tensor& hidden, Form form, int64_t chunk_tokens, at::Tensor& matrix) const;

@@ -5,15 +5,15 @@
 #include <string>
 
 #include "base/base_model.h"
+#include "blocks/block_memory.h"
 #include "memory/fast_memory.h"
+#include "model/block_reader.h"
 #include "model/session.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 
-// Whether a session's fast weights are used, and whether reading changes them.
-enum class Adaptation { off, read, write };
 Adaptation adaptation_from_name(const std::string& name);
 
 struct ReadOptions {
@@ -37,7 +37,8 @@ class LanguageModel {
  public:
   // Without a memory the base's hidden states go to the head as they are.
   LanguageModel(std::shared_ptr<BaseModel> base, std::shared_ptr<const FastMemory> memory,
-                std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+                std::shared_ptr<const Tokenizer> tokenizer = nullptr,
+                std::shared_ptr<const BlockMemory> blocks = nullptr);
 
   // Moves all weights; sessions that are made or loaded afterwards are on the same device.
   void to(at::Device device);
@@ -66,12 +67,19 @@ class LanguageModel {
   Losses score(const at::Tensor& hidden, const at::Tensor& targets, Session& session, const ReadOptions& options,
                const at::Tensor& token_weights = {}) const;
 
+  // Forgets the base's context but not what the fast weights have learned.
+  void forget_context(Session& session) const;
+
+  // Reads tokens (B) that follow the session's last ones, without scoring them or moving a memory on top.
+  void advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const;
+
   // For the token that comes next.   B,V
   at::Tensor next_logits(const Session& session, Adaptation adaptation = Adaptation::read) const;
 
   const BaseModel& base() const { return *base_; }
   const std::shared_ptr<BaseModel>& shared_base() const { return base_; }
   const std::shared_ptr<const FastMemory>& memory() const { return memory_; }  // null: none
+  const std::shared_ptr<const BlockMemory>& blocks() const { return blocks_; }  // null: none
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
@@ -81,15 +89,22 @@ class LanguageModel {
   void append_session(TensorMap& tensors, const Session& session) const;
   Session take_session(TensorReader& reader) const;
 
-  NamedTensors parameters() const;  // of base and memory
+  NamedTensors parameters() const;       // of base and memories
+  NamedTensors fast_parameters() const;  // of the memories
 
  private:
-  Losses score_read(const at::Tensor& tokens, const at::Tensor& hidden, Session& session,
-                    const ReadOptions& options) const;
+  struct Reading;  // one text on its way through a call
+  int64_t part_tokens(const Reading& reading) const;
+  void read_part(Reading& reading, int64_t tokens) const;
+  void score_part(Reading& reading, int64_t tokens, const BlockReader::Part& part) const;
+  void read_side_by_side(std::vector<Reading>& readings) const;
+  Losses read_to_end(Reading& reading) const;
+  BlockReader block_reader(Session& session, const ReadOptions& options) const;
 
   std::shared_ptr<BaseModel> base_;
   std::shared_ptr<const FastMemory> memory_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::shared_ptr<const BlockMemory> blocks_;
 };
 
 }  // namespace fwl

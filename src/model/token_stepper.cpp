@@ -20,8 +20,7 @@ at::Tensor TokenStepper::next_logits() {
 
 void TokenStepper::read(int64_t token) {
   if (cursor_) cursor_->learn(session_.last_hidden, token);
-  const auto tokens = at::full({1, 1}, token, at::kLong);
-  session_.last_hidden = model_.base().read(tokens, session_.base).select(1, 0).clone();
+  model_.advance(at::full({1}, token, at::kLong), session_, adaptation_);
 }
 
 void TokenStepper::finish() {

@@ -21,6 +21,30 @@ void dequantize_bytes(GgufType type, const uint8_t* bytes, int64_t row_bytes, in
              {values, static_cast<size_t>(columns)});
 }
 
+// A product with quantised weights or their transpose; its gradient is a product with the other one.
+class QuantizedProduct : public torch::autograd::Function<QuantizedProduct> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& bytes,
+                            int64_t type, int64_t columns, bool is_transposed) {
+    context->saved_data["bytes"] = bytes;
+    context->saved_data["type"] = type;
+    context->saved_data["columns"] = columns;
+    context->saved_data["is_transposed"] = is_transposed;
+    return Matrix(bytes, static_cast<GgufType>(type), columns).multiply_quantized(x, is_transposed);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstreams) {
+    auto& saved = context->saved_data;
+    return {QuantizedProduct::apply(upstreams[0], saved["bytes"].toTensor(), saved["type"].toInt(),
+                                    saved["columns"].toInt(), !saved["is_transposed"].toBool()),
+            {},
+            {},
+            {},
+            {}};
+  }
+};
+
 }  // namespace
 
 Matrix::Matrix(at::Tensor dense) : weights_(std::make_shared<Weights>()) {
@@ -82,13 +106,24 @@ at::Tensor Matrix::apply(const at::Tensor& x, const at::Tensor& bias) const {
     const auto out = product(x, tensor.t());
     return bias.defined() ? out + bias : out;
   }
-  TORCH_CHECK(!(at::GradMode::is_enabled() && x.requires_grad()), "gradients need dense weights");
-  const auto flat = x.reshape({-1, columns}).contiguous();
   auto shape = x.sizes().vec();
   shape.back() = rows();
+  const bool wants_gradient = at::GradMode::is_enabled() && x.requires_grad();
+  const auto flat = x.reshape({-1, columns});
+  auto out = wants_gradient ? QuantizedProduct::apply(flat, tensor, static_cast<int64_t>(type), columns, false)
+                            : multiply_quantized(flat, false);
+  if (bias.defined()) out = out + bias;
+  return out.view(shape);
+}
+
+at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) const {
+  const auto& [tensor, is_quantized, type, columns] = *weights_;
+  const auto flat = x.contiguous();
   const int64_t count = flat.size(0);
-  auto out = at::empty({count, rows()}, flat.options());
-  if (count <= few_vectors) {
+  auto out = at::empty({count, is_transposed ? columns : rows()}, flat.options());
+  if (is_transposed) {
+    product_into(out, flat, dequantized());
+  } else if (count <= few_vectors) {
     const float* vectors = flat.const_data_ptr<float>();
     const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
     const int64_t row_bytes = tensor.size(1), stride = rows();
@@ -101,8 +136,7 @@ at::Tensor Matrix::apply(const at::Tensor& x, const at::Tensor& bias) const {
   } else {
     product_into(out, flat, dequantized().t());
   }
-  if (bias.defined()) out.add_(bias);
-  return out.view(shape);
+  return out;
 }
 
 void move_to(at::Tensor& tensor, at::Device device) {

@@ -9,7 +9,7 @@
 
 namespace fwl {
 
-// Copies of a matrix are handles of the same weights, as those of a tensor are.
+// Copies share their weights, like copies of a tensor.
 class Matrix {
  public:
   Matrix() = default;
@@ -23,15 +23,18 @@ class Matrix {
   int64_t columns() const { return weights_->columns; }
   size_t bytes() const { return weights_->tensor.nbytes(); }
 
-  const at::Tensor& dense() const;                          // of a matrix that is not quantised
+  const at::Tensor& dense() const;                          // must not be quantised
   at::Tensor dequantized() const;                           // the dense tensor, or a new one in single precision
   at::Tensor select_rows(const at::Tensor& indices) const;  // … -> …,columns
 
-  // x @ matrix^T + bias: …,columns -> …,rows. Differentiable if the matrix is dense.
+  // x @ matrix^T + bias: …,columns -> …,rows. Differentiable; quantised weights are constants.
   at::Tensor apply(const at::Tensor& x, const at::Tensor& bias = {}) const;
 
-  // For all handles of the matrix. Only the CPU multiplies quantised weights: they are dequantised when they leave it.
+  // Moves the weights for all copies. Quantised weights are dequantised for any device but the CPU.
   void to(at::Device device);
+
+  // The product with quantised weights, or with their transpose, without a graph.   N,columns -> N,rows or the reverse
+  at::Tensor multiply_quantized(const at::Tensor& x, bool is_transposed) const;
 
  private:
   struct Weights {
@@ -43,7 +46,7 @@ class Matrix {
   std::shared_ptr<Weights> weights_;
 };
 
-// Moves a tensor for all of its handles; views that were made of it before stay where they are.
+// Moves a tensor for all of its copies; existing views stay on the old device.
 void move_to(at::Tensor& tensor, at::Device device);
 
 }  // namespace fwl

@@ -1,0 +1,81 @@
+#include "blocks/block_config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "engine/torch.h"
+#include "support/error.h"
+#include "support/fields.h"
+
+namespace fwl {
+namespace {
+
+constexpr const char* where = "blocks.at";
+
+int64_t block_number(std::string_view text, int64_t base_blocks) {
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number >= base_blocks)
+    fail(where, fmt::format("all, last-half, first-half, none, or blocks from 0 to {}, as in 3,7,12-29", base_blocks - 1),
+         fmt::format("'{}'", text));
+  return number;
+}
+
+std::vector<int64_t> range_of_blocks(int64_t first, int64_t last) {
+  std::vector<int64_t> blocks;
+  for (int64_t block = first; block <= last; ++block) blocks.push_back(block);
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<int64_t> named_blocks(const std::string& text, int64_t base_blocks) {
+  if (text == "none") return {};
+  if (text == "all") return range_of_blocks(0, base_blocks - 1);
+  if (text == "last-half") return range_of_blocks(base_blocks / 2, base_blocks - 1);
+  if (text == "first-half") return range_of_blocks(0, (base_blocks + 1) / 2 - 1);
+  std::set<int64_t> blocks;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const std::string_view part(text.data() + start, end - start);
+    const size_t dash = part.find('-');
+    const int64_t first = block_number(part.substr(0, dash), base_blocks);
+    const int64_t last = dash == std::string_view::npos ? first : block_number(part.substr(dash + 1), base_blocks);
+    for (const auto block : range_of_blocks(first, last)) blocks.insert(block);
+    start = end + 1;
+  }
+  if (blocks.empty()) fail(where, "at least one block", "'" + text + "'");
+  return {blocks.begin(), blocks.end()};
+}
+
+std::shared_ptr<const BlockMemory> BlockConfig::make(int64_t base_blocks, int64_t hidden_size, WeightSource& source,
+                                                     bool is_first_order) const {
+  if (!is_present()) return nullptr;
+  BlockMemoryOptions options{named_blocks(at, base_blocks), chunk_tokens, warmup_chunks, max_update, is_first_order};
+  const auto blocks = static_cast<int64_t>(options.blocks.size());
+  BlockMemoryParameters parameters;
+  parameters.keys = source.tensor("blocks.U", {blocks, hidden_size, rank}, Initial::fan_in(hidden_size));
+  parameters.log_steps = source.tensor("blocks.log_steps", {blocks}, Initial::constant(std::log(step)));
+  if (decay > 0)
+    parameters.decay_logits =
+        source.tensor("blocks.decay_logits", {blocks}, Initial::constant(std::log(decay / (1 - decay))));
+  if (has_start) parameters.start = source.tensor("blocks.W", {blocks, rank, hidden_size}, Initial::constant(0));
+  return std::make_shared<BlockMemory>(std::move(parameters), std::move(options));
+}
+
+void add_fields(Fields& fields, BlockConfig& config) {
+  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29");
+  fields.add("blocks.rank", config.rank, "rows of each block's fast matrix").range(1, 1 << 16);
+  fields.add("blocks.chunk_tokens", config.chunk_tokens, "tokens between two updates").range(1, 1 << 20);
+  fields.add("blocks.step", config.step, "step size, independent of the model's scale").range(1e-9, 1e9);
+  fields.add("blocks.warmup_chunks", config.warmup_chunks, "chunks over which the step size grows").range(0, 1 << 20);
+  fields.add("blocks.decay", config.decay, "decay of the fast weights per chunk; 0: none").range(0, 0.999999);
+  fields.add("blocks.max_update", config.max_update, "bound on an update relative to that of equal gradients; 0: none")
+      .range(0, 1e9);
+  fields.add("blocks.start", config.has_start, "learn the weights that a new text starts with");
+}
+
+}  // namespace fwl
