@@ -22,13 +22,15 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("losses", options.losses, "before and after: FILE, or FILE:METHOD, of fwl perplexity --save-nll")
+  fields
+      .add("losses", options.losses,
+           "two loss files of fwl perplexity --save-nll, before and after: FILE or FILE:METHOD")
       .positional()
       .required();
   fields.add("train_tokens", options.train_tokens, "training data, for the gain by frequency");
-  fields.add("tokens", options.tokens, "the text's token file, for the top gains in context");
-  fields.add("tokenizer", options.tokenizer, "its vocabulary, to show them as text");
-  fields.add("top", options.top, "how many of them").range(0, 1000);
+  fields.add("tokens", options.tokens, "token file of the scored text, to show the top gains in context");
+  fields.add("tokenizer", options.tokenizer, "vocabulary of --tokens, to show them as text");
+  fields.add("top", options.top, "number of gains and losses to show in context").range(0, 1000);
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -58,20 +60,22 @@ void print_extremes(Console& console, const Options& options, const NllPair& pai
   const TokenFile file(options.tokens);
   const auto tokenizer = open_tokenizer(options.tokenizer);
   if (file.tokenizer_hash() != tokenizer->hash())
-    fail(options.tokens, "tokens of " + options.tokenizer, "others", "tokenized with another vocabulary");
-  constexpr int64_t before = 24;
+    fail(options.tokens, "tokens of " + options.tokenizer, fmt::format("tokens of '{}'", file.tokenizer_name()),
+         "tokenized with another vocabulary");
+  constexpr int64_t context_tokens = 24;
   const auto text = [&](int64_t first, int64_t past) {
     std::vector<TokenId> ids(static_cast<size_t>(std::max<int64_t>(0, past - first)));
     file.read(first, std::span<TokenId>(ids));
     return printable(tokenizer->decode(ids));
   };
-  const auto show = [&](const char* title, const std::vector<size_t>& places) {
+  const auto show = [&](const char* title, const std::vector<size_t>& indices) {
     console.out() << '\n' << title << '\n';
-    for (const auto place : places) {
-      const int64_t target = pair.targets[place];
+    for (const auto index : indices) {
+      const int64_t target = pair.targets[index];
       if (target >= file.size()) fail(options.tokens, "the text that was scored", "a shorter one");
-      console.out() << fmt::format("{:+8.3f}  …{}[{}]\n", pair.before[place] - pair.after[place],
-                                   text(std::max<int64_t>(0, target - before), target), text(target, target + 1));
+      console.out() << fmt::format("{:+8.3f}  …{}[{}]\n", pair.before[index] - pair.after[index],
+                                   text(std::max<int64_t>(0, target - context_tokens), target),
+                                   text(target, target + 1));
     }
   };
   const auto found = extremes(pair, static_cast<size_t>(options.top));
@@ -82,7 +86,7 @@ void print_extremes(Console& console, const Options& options, const NllPair& pai
 int run(Options& options, Console& console) {
   if (options.losses.size() != 2)
     throw UsageError(
-        error_line("fwl analyze", "two files of losses, before and after", std::to_string(options.losses.size())));
+        error_line("fwl analyze", "two loss files, before and after", std::to_string(options.losses.size())));
   options.tokenizer = find_tokenizer(options.tokenizer, console);
   const auto pair = load_pair(options.losses[0], options.losses[1]);
   if (pair.ids.empty()) fail(options.losses[0], "losses", "none");
@@ -109,7 +113,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command analyze_command() {
-  return make_command<Options>("analyze", "where one method beats another: position, repetition, frequency",
+  return make_command<Options>("analyze", "show where one method beats another: by position, repetition, frequency",
                                "examples:\n"
                                "  fwl analyze test.nll:static test.nll:fwl --train-tokens data/enwik8/train.tokens\n"
                                "  fwl analyze a.nll b.nll --tokens text.tokens --tokenizer words.vocab",

@@ -11,7 +11,7 @@
 namespace fwl {
 namespace {
 
-// Texts given on the command line, by field; they are applied after the config file, so that flags win.
+// Values given on the command line, by field. They are applied after the config file, so flags override it.
 using FlagTexts = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct CommonTexts {
@@ -54,7 +54,7 @@ void add_all(CLI::App& app, Command& command, FlagTexts& texts, CommonTexts& com
   app.add_flag(flags[2].name, common.prints_config, flags[2].help);
 }
 
-// The flag proper of a boolean by any of its flags; empty: there is none.
+// The main flag of the boolean field that `flag` names; empty if there is none.
 std::string boolean_flag(const std::vector<Field>& fields, const std::string& flag) {
   for (const auto& field : fields) {
     const auto flags = field.flags();
@@ -63,7 +63,7 @@ std::string boolean_flag(const std::vector<Field>& fields, const std::string& fl
   return {};
 }
 
-// "--no-x" and "--x false" as "--x=false".
+// Rewrites "--no-x" and "--x false" to "--x=false".
 std::vector<std::string> joined_booleans(const Command& command, const std::vector<std::string>& arguments) {
   const auto fields = command.fields.shown();
   std::vector<std::string> joined;
@@ -96,7 +96,7 @@ void apply_settings(Command& command, const std::vector<std::string>& settings) 
   }
 }
 
-// From whichever source: a required value may stand in the config file.
+// Runs after all sources: a required value may come from the config file.
 void require_all(const Command& command) {
   for (const auto& field : command.fields.shown())
     if (field.is_required && field.default_text().empty())
@@ -121,7 +121,7 @@ std::vector<std::string> long_flags(const Command& command) {
                               hint.empty() ? "see fwl " + command.name + " --help" : hint));
 }
 
-// "-context" would be read as "-c ontext".
+// Rejects "-context", which would be parsed as "-c ontext".
 void reject_single_dashes(const Command& command, const std::vector<std::string>& arguments) {
   const auto names = long_flags(command);
   for (size_t index = 0; index < arguments.size(); ++index) {
@@ -134,7 +134,7 @@ void reject_single_dashes(const Command& command, const std::vector<std::string>
   }
 }
 
-// One letter is near to everything: only long flags are compared.
+// Suggests long flags only: any one-letter flag is close to every other.
 void reject_extras(const Command& command, const CLI::App& app) {
   const auto extras = app.remaining();
   if (extras.empty()) return;
@@ -147,9 +147,9 @@ void reject_extras(const Command& command, const CLI::App& app) {
 
 const std::vector<CommonFlag>& common_flags() {
   static const std::vector<CommonFlag> flags = {
-      {"--config", "FILE", "read these settings from a TOML file; flags win over it"},
-      {"--set", "KEY=VALUE", "one more setting, as often as you like"},
-      {"--print-config", "", "print the settings of this command as TOML, for --config, and do nothing else"}};
+      {"--config", "FILE", "read settings from a TOML file; flags override it"},
+      {"--set", "KEY=VALUE", "set one option; can be repeated"},
+      {"--print-config", "", "print the settings of this command as TOML, for --config, and exit"}};
   return flags;
 }
 

@@ -1,4 +1,4 @@
-// `fwl attach`: a fast weight layer for a pretrained model.
+// `fwl attach`: trains a fast weight layer on a pretrained model.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -33,11 +33,12 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   fields.add("text", options.text, "text files and folders to train on, or one token file").required().short_name("f");
-  fields.add("valid_text", options.valid_text, "the same to validate on");
-  fields.add("documents", options.documents, "what a document is, as for fwl tokenize");
-  fields.add("out", options.out, "folder of the run; the adapter comes to model/ in it").required();
-  fields.add("cache", options.cache, "folder for tokens and hidden states, 2 bytes a number; empty: cache/ in the run");
-  fields.add("resume", options.resume, "go on with the run in that folder, if there is one");
+  fields.add("valid_text", options.valid_text, "text files and folders to validate on, or one token file");
+  fields.add("documents", options.documents, "document boundaries, as for fwl tokenize");
+  fields.add("out", options.out, "folder of the run; the adapter is written to model/ in it").required();
+  fields.add("cache", options.cache,
+             "folder for tokens and hidden states (2 bytes per value); empty: cache/ in the run");
+  fields.add("resume", options.resume, "resume the run in that folder, if there is one");
   add_fields(fields, options.engine);
   add_fields(fields, options.attach);
 }

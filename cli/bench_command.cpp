@@ -1,4 +1,4 @@
-// `fwl bench`: speed of scoring, generation and training, in llama-bench's way.
+// `fwl bench`: measures scoring, generation and training speed, in the format of llama-bench.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -30,22 +30,24 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("model", options.model, "a model; without one, random weights as model.* and layer.* describe them")
+  fields.add("model", options.model, "a model; without it, random weights in the sizes of model.* and layer.*")
       .short_name("m");
-  fields.add("adapter", options.adapter, "a fast weight layer for it");
-  fields.add("weights", options.weights, "of published models: quantised as in the file, or dequantised")
+  fields.add("adapter", options.adapter, "a fast weight layer for the model");
+  fields.add("weights", options.weights, "weights of published models: quantised as in the file, or dequantised")
       .choices({"quantized", "fp32"});
-  fields.add("prompt", options.bench.prompt_tokens, "pp: tokens to score; 0: none").range(0, 1 << 24).short_name("p");
-  fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: none")
+  fields.add("prompt", options.bench.prompt_tokens, "pp: prompt tokens to score; 0: skip")
+      .range(0, 1 << 24)
+      .short_name("p");
+  fields.add("generate", options.bench.generated_tokens, "tg: tokens to generate; 0: skip")
       .range(0, 1 << 24)
       .short_name("n");
-  fields.add("train", options.bench.training_tokens, "train: tokens of a step; 0: none").range(0, 1 << 24);
-  fields.add("repetitions", options.bench.repetitions, "of each test").range(1, 1000).short_name("r");
+  fields.add("train", options.bench.training_tokens, "train: tokens per step; 0: skip").range(0, 1 << 24);
+  fields.add("repetitions", options.bench.repetitions, "repetitions of each test").range(1, 1000).short_name("r");
   fields.add("method", options.methods,
              "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
-  fields.add("output", options.output, "form of the table").choices({"md", "csv", "json"}).short_name("o");
-  fields.add("vocabulary_size", options.vocabulary_size, "tokens in the vocabulary of a model with random weights")
+  fields.add("output", options.output, "output format").choices({"md", "csv", "json"}).short_name("o");
+  fields.add("vocabulary_size", options.vocabulary_size, "vocabulary size of a model with random weights")
       .range(0, 1 << 30);
   add_fields(fields, options.fresh.base);
   add_fields(fields, options.fresh.memory);
@@ -139,7 +141,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command bench_command() {
-  return make_command<Options>("bench", "speed of scoring (pp), generation (tg) and training, by method",
+  return make_command<Options>("bench", "measure the speed of scoring (pp), generation (tg) and training, by method",
                                "examples:\n"
                                "  fwl bench -m smollm2.gguf -p 512 -n 64\n"
                                "  fwl bench -m runs/enwik8/best --method static fwl dynamic-sgd -p 2048 -n 0",

@@ -1,4 +1,4 @@
-// `fwl chat`: a conversation in the terminal, by the model's own template, that the session remembers.
+// `fwl chat`: a conversation in the terminal, in the model's chat template, remembered by a session.
 #include <fmt/format.h>
 
 #include <optional>
@@ -17,12 +17,12 @@ namespace fwl {
 namespace {
 
 constexpr const char* help_text =
-    "/undo    take back the last turn\n"
-    "/forget  start anew: nothing is remembered\n"
-    "/save    keep the session (its file is also written at the end); /save FILE keeps it there from now on\n"
-    "/stats   tokens read, speed, and how far the fast weights have moved\n"
-    "/exit    end the conversation; so does the end of the input\n"
-    "A line that ends with \\ goes on with the next one. Ctrl-C stops an answer.\n";
+    "/undo    undo the last turn\n"
+    "/forget  clear the session and start a new conversation\n"
+    "/save    save the session now (it is also saved at the end); /save FILE saves to FILE from now on\n"
+    "/stats   tokens read, speed, and drift of the fast weights\n"
+    "/exit    end the conversation (or press Ctrl-D)\n"
+    "A line that ends with \\ continues on the next line. Ctrl-C stops an answer.\n";
 
 struct Options {
   SessionInput input;
@@ -34,20 +34,15 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   options.generation.max_tokens = 512;
   add_fields(fields, options.input);
-  fields.add("system", options.system, "what the model is told before the conversation");
-  fields.add("template", options.template_file, "a chat template file instead of the model's own");
-  fields.add("max_tokens", options.generation.max_tokens, "the longest answer")
-      .range(1, 1e12)
-      .short_name("n")
-      .alias("n_predict");
-  add_fields(fields, options.generation.sampler);
-  fields.add("seed", options.seed, "of the random choices; a session continues with its own")
+  fields.add("system", options.system, "system message");
+  fields.add("template", options.template_file, "chat template file, instead of the model's own");
+  add_fields(fields, options.generation);
+  fields.add("seed", options.seed, "random seed; a session that is continued keeps its own")
       .range(0, 1e15)
       .short_name("s");
-  fields.add("stop", options.generation.stops, "end an answer before one of these texts");
 }
 
-// Empty where there is no folder for it.
+// Empty if there is no data folder.
 std::string history_path() {
   try {
     return default_data_folder() + "/chat_history";
@@ -71,11 +66,11 @@ class Chat {
   void run() {
     const bool is_continued = !is_fresh();
     console_.note(fmt::format("{} /help lists the commands.",
-                              is_continued ? "The conversation goes on." : "A new conversation."));
+                              is_continued ? "Continuing the conversation." : "A new conversation."));
     for (auto line = next_line(); line; line = next_line()) {
       if (line->empty()) continue;
       if (line->front() == '/') {
-        if (!obey(*line)) break;
+        if (!run_command(*line)) break;
       } else {
         answer(*line);
       }
@@ -109,8 +104,8 @@ class Chat {
     return std::nullopt;
   }
 
-  // What the session has to read before it answers. After the first turn that is what the template puts behind an
-  // answer, without the end token if the answer already came with it.
+  // The text that the session reads before it answers. After the first turn, this is the part of the rendered template
+  // that follows the previous answer, without the end token if the answer was read with it.
   std::string turn(const std::string& question) {
     if (is_fresh()) {
       std::vector<ChatMessage> messages;
@@ -120,10 +115,10 @@ class Chat {
     }
     const std::string answered = "[the answer so far]";
     const auto all = template_.render({{"user", "[a question]"}, {"assistant", answered}, {"user", question}}, true);
-    const auto place = all.find(answered);
-    if (place == std::string::npos)
-      fail(options_.input.model + ": chat template", "one that shows answers", "one that leaves them out");
-    auto rest = all.substr(place + answered.size());
+    const auto position = all.find(answered);
+    if (position == std::string::npos)
+      fail(options_.input.model + ": chat template", "one that renders assistant messages", "one that omits them");
+    auto rest = all.substr(position + answered.size());
     const auto& end_text = opened_.conventions().end_text;
     const auto end_token = opened_.tokenizer().end_token();
     const auto& recent = opened_.session().sampler.recent;
@@ -141,19 +136,19 @@ class Chat {
       prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
       answer_ =
           generator.generate(options_.generation, [&](std::string_view part) { console_.out() << part << std::flush; });
-    } catch (const Interrupted&) {  // what came so far stays
+    } catch (const Interrupted&) {  // keep the partial answer
     }
     console_.out() << '\n' << std::flush;
   }
 
-  // False: the conversation ends.
-  bool obey(const std::string& line) {
+  // Returns false to end the conversation.
+  bool run_command(const std::string& line) {
     const auto space = line.find(' ');
     const auto command = line.substr(0, space);
     const auto argument = space == std::string::npos ? "" : line.substr(space + 1);
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/undo") {
-      console_.note(before_turn_ ? "The last turn is forgotten." : "There is no turn to take back.");
+      console_.note(before_turn_ ? "The last turn is undone." : "There is no turn to undo.");
       if (before_turn_) opened_.session() = std::move(*before_turn_);
       before_turn_.reset();
     } else if (command == "/forget") {
@@ -161,11 +156,12 @@ class Chat {
       opened_.session() = opened_.model().new_session(1, opened_.session().base.context);
       opened_.session().sampler.seed = seed;
       before_turn_.reset();
-      console_.note("All is forgotten.");
+      console_.note("The session is cleared.");
     } else if (command == "/save") {
       if (!argument.empty()) opened_.set_path(argument);
       opened_.save();
-      console_.note(opened_.path().empty() ? "No file: /save FILE" : "Saved in " + opened_.path() + ".");
+      console_.note(opened_.path().empty() ? "No session file yet: use /save FILE."
+                                           : "Saved to " + opened_.path() + ".");
     } else if (command == "/stats") {
       show_stats();
     } else if (command == "/help") {

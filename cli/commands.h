@@ -1,4 +1,4 @@
-// Every subcommand of the program, one declaration a line, each made in cli/<name>_command.cpp.
+// Every subcommand of the program; each is defined in cli/<name>_command.cpp.
 #pragma once
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// Completion of commands, flags and choices for shells, made from the field lists.
+// Shell completion of commands, flags and choices, generated from the field lists.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::string bash_completion(const std::vector<Command>& commands);
 std::string zsh_completion(const std::vector<Command>& commands);
 std::string fish_completion(const std::vector<Command>& commands);
 
-// In single quotes, as every shell reads it.
+// `text` in single quotes, for any shell.
 std::string shell_quoted(const std::string& text);
 
 }  // namespace fwl

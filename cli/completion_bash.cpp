@@ -18,7 +18,7 @@ std::string flags_of(const Command& command) {
   return words;
 }
 
-// What may follow a flag, or stand where no flag is.
+// The choices of flags and of positional arguments.
 std::string choices_of(const Command& command) {
   std::string cases;
   for (const auto& field : command.fields.shown()) {

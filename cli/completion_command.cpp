@@ -1,4 +1,4 @@
-// `fwl completion`: what a shell needs to complete fwl's commands and flags.
+// `fwl completion`: prints a shell's completion script.
 #include "cli/commands.h"
 #include "cli/completion.h"
 
@@ -10,10 +10,7 @@ struct CompletionOptions {
 };
 
 void describe_completion(Fields& fields, CompletionOptions& options) {
-  fields.add("shell", options.shell, "the shell to print it for")
-      .positional()
-      .required()
-      .choices({"bash", "zsh", "fish"});
+  fields.add("shell", options.shell, "shell to complete in").positional().required().choices({"bash", "zsh", "fish"});
 }
 
 int run_completion(CompletionOptions& options, Console& console) {
@@ -33,7 +30,7 @@ std::string shell_quoted(const std::string& text) {
 }
 
 Command completion_command() {
-  return make_command<CompletionOptions>("completion", "completion of commands and flags for bash, zsh or fish",
+  return make_command<CompletionOptions>("completion", "print the completion script for bash, zsh or fish",
                                          "examples:\n"
                                          "  source <(fwl completion bash)\n"
                                          "  fwl completion fish > ~/.config/fish/completions/fwl.fish",

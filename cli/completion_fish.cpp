@@ -7,7 +7,7 @@
 namespace fwl {
 namespace {
 
-// fish tells short from long flags by the option that names them.
+// fish declares long flags with -l and short ones with -s.
 std::string flag_option(const std::string& flag) {
   return flag.starts_with("--") ? "-l " + flag.substr(2) : "-s " + flag.substr(1);
 }
@@ -25,7 +25,7 @@ std::string lines_of(const Command& command) {
     lines += fmt::format("complete -c fwl -n '__fish_seen_subcommand_from {}' {} -d {}\n", command.name, options,
                          shell_quoted(help));
   };
-  add("-l help", "all flags");
+  add("-l help", "show all flags");
   for (const auto& flag : common_flags()) add(flag_option(flag.name) + (flag.type.empty() ? "" : " -r"), flag.help);
   for (const auto& field : command.fields.shown()) {
     if (field.is_positional) {
@@ -46,8 +46,8 @@ std::string fish_completion(const std::vector<Command>& commands) {
   const auto add = [&](const std::string& name, const std::string& summary) {
     lines += fmt::format("complete -c fwl -n __fish_use_subcommand -a {} -d {}\n", name, shell_quoted(summary));
   };
-  add("help", "the flags of a command");
-  add("version", "version, engine and machine");
+  add("help", "show the flags of a command");
+  add("version", "show version, engine and machine");
   for (const auto& command : commands) add(command.name, command.summary);
   for (const auto& command : commands) lines += lines_of(command);
   return lines;

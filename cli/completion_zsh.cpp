@@ -7,7 +7,7 @@
 namespace fwl {
 namespace {
 
-// In brackets of a specification: ] and : would end them.
+// Escapes the characters that are special inside a specification's brackets.
 std::string explanation(const std::string& help) {
   std::string escaped;
   for (const char letter : help) {
@@ -39,7 +39,7 @@ std::string specifications(const Command& command) {
                       field.is_boolean() ? "" : ":value:" + values_of(field)));
     if (field.is_boolean()) add(fmt::format("*--no-{}[not\\: {}]", field.flag().substr(2), explanation(field.help)));
   }
-  return lines + "        '--help[all flags]'";
+  return lines + "        '--help[show all flags]'";
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ std::string zsh_completion(const std::vector<Command>& commands) {
 _fwl() {{
   local -a commands
   commands=(
-    'help:the flags of a command'
-    'version:version, engine and machine'
+    'help:show the flags of a command'
+    'version:show version, engine and machine'
 {}  )
   if (( CURRENT == 2 )) || [[ CURRENT -eq 3 && $words[2] == help ]]; then
     _describe command commands

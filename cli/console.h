@@ -1,4 +1,4 @@
-// Where the program talks to people: results, errors, and progress that fits a terminal or a log.
+// Console output: results, errors, and progress for a terminal or a log.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace fwl {
 
 class Console {
  public:
-  // `is_terminal` says whether `errors` is watched by a person: progress then redraws one line.
+  // `is_terminal`: whether `errors` is a terminal, so that progress can redraw one line.
   Console(std::ostream& results, std::ostream& errors, bool is_terminal);
 
   std::ostream& out() { return results_; }
@@ -21,8 +21,8 @@ class Console {
   void note(const std::string& line);   // a plain line on the error stream
   void error(const std::string& line);  // "fwl: …"
 
-  // Shows "label  42 %  12.3 MB/s  ETA 0:12": redrawn ten times a second on a terminal, a line every ten seconds in a
-  // log, and nothing at all for work that ends within two seconds.
+  // Shows "label  42 %  12.3 MB/s  ETA 0:12": redrawn ten times a second on a terminal, one line every ten seconds in a
+  // log, and nothing for work that ends within two seconds.
   ProgressReport progress(std::string label);
 
  private:
@@ -40,7 +40,7 @@ std::string format_duration(double seconds);
 // 1234567, "bytes" -> "1.23 MB"; 1234567, "tokens" -> "1.23 M tokens"
 std::string format_amount(double amount, const std::string& unit);
 
-// The progress text itself, without any control characters.
+// The progress text, without control characters.
 std::string progress_text(const std::string& label, const ProgressEvent& event, double seconds);
 
 }  // namespace fwl

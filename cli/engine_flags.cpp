@@ -3,21 +3,25 @@
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 
+#include "engine/products.h"
 #include "support/error.h"
 
 namespace fwl {
 
 void add_fields(Fields& fields, EngineFlags& flags) {
-  fields.add("threads", flags.threads, "0: all cores").range(0, 1024).short_name("t");
-  fields.add("device", flags.device, "cpu, cuda, cuda:1, …");
+  fields.add("threads", flags.threads, "number of threads; 0: all cores").range(0, 1024).short_name("t");
+  fields.add("device", flags.device, "device to run on: cpu, cuda, cuda:1, …");
+  fields.add("precision", flags.precision, "bf16 rounds the operands of products where that is faster; sums stay fp32")
+      .choices({"fp32", "bf16", "bf16-everywhere"});
 }
 
 c10::Device apply(const EngineFlags& flags) {
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
+  set_product_precision(precision_from_name("--precision", flags.precision));
   const auto name = flags.device.substr(0, flags.device.find(':'));
   if (name != "cpu" && name != "cuda") fail("--device", "cpu or cuda", "'" + flags.device + "'");
   if (name == "cuda" && !torch::cuda::is_available())
-    fail("--device", "a CUDA device", "none here", "this build of the engine or this machine has no GPU");
+    fail("--device", "a CUDA device", "none", "this build of the engine or this machine has no GPU");
   return c10::Device(flags.device);
 }
 

@@ -25,28 +25,34 @@ constexpr int64_t usual_context = 2048;
 
 void add_fields(Fields& fields, EvaluationInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("text", input.text, "text files and folders to score").short_name("f");
-  fields.add("tokens", input.tokens, "or a token file");
-  fields.add("documents", input.documents, "what a document is, as for fwl tokenize");
+  fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f");
+  fields.add("tokens", input.tokens, "token file to score");
+  fields.add("documents", input.documents, "document boundaries, as for fwl tokenize");
   fields
       .add("protocol", input.protocol,
-           "stream: read on and on; windows: independent ones; sliding: by --stride; llama: second halves of windows")
+           "stream: one continuous text; windows: independent; sliding: overlapping, by --stride; llama: score second "
+           "halves")
       .choices({"stream", "windows", "sliding", "llama"});
-  fields.add("reset", input.reset, "when the fast weights (and the memory) start anew").choices({"never", "document"});
-  fields.add("context", input.context, "tokens of a window; 0: as the adapter or the model has it")
+  fields.add("reset", input.reset, "when to reset the fast weights and the base's state")
+      .choices({"never", "document"});
+  fields.add("context", input.context, "window length in tokens; 0: that of the adapter or the model")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
-  fields.add("stride", input.stride, "sliding: tokens that are scored in each window; 0: half of it").range(0, 1 << 24);
-  fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: a window").range(0, 1 << 24);
-  fields.add("max_tokens", input.max_tokens, "score only the first so many tokens of the text; 0: all").range(0, 1e15);
-  fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: rate").range(0, 1e6);
-  fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: pull back to the start").range(0, 1);
-  fields.add("dynamic.epsilon", input.dynamic.epsilon, "dynamic-rms: added to the root mean square").range(0, 1);
-  fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: start anew with every window or document");
-  fields.add("dynamic.segment", input.dynamic_segment, "tokens between two updates").range(1, 1 << 24);
+  fields.add("stride", input.stride, "sliding: tokens scored in each window; 0: half the window").range(0, 1 << 24);
+  fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: one window").range(0, 1 << 24);
+  fields.add("max_tokens", input.max_tokens, "score at most this many tokens from the start of the text; 0: all")
+      .range(0, 1e15);
+  fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: learning rate").range(0, 1e6);
+  fields.add("dynamic.lambda", input.dynamic.lambda, "dynamic-rms: decay towards the trained weights").range(0, 1);
+  fields.add("dynamic.epsilon", input.dynamic.epsilon, "dynamic-rms: constant added to the root mean square")
+      .range(0, 1);
+  fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: reset the weights at every window or document");
+  fields.add("dynamic.segment", input.dynamic_segment, "dynamic evaluation: tokens between two updates")
+      .range(1, 1 << 24);
   fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
-  fields.add("train_segments", input.train_segments, "how much of it").range(1, 1 << 30);
+  fields.add("train_segments", input.train_segments, "dynamic-rms: number of segments of that data to use")
+      .range(1, 1 << 30);
 }
 
 EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) : input_(input) {
@@ -122,7 +128,8 @@ const std::vector<at::Tensor>& EvaluationData::statistics(const MethodOptions& m
     fail("method dynamic-rms", "--train-tokens, a token file of training data", "nothing");
   const TokenFile train(input_.train_tokens);
   if (train.tokenizer_hash() != model().tokenizer()->hash())
-    fail(input_.train_tokens, fmt::format("tokens of {}", input_.model), "others", "another vocabulary");
+    fail(input_.train_tokens, fmt::format("tokens of {}", input_.model),
+         fmt::format("tokens of '{}'", train.tokenizer_name()), "tokenized with another vocabulary");
   const auto key = fmt::format("model {} data {} {} x {} tokens, {} {}", opened_.identity, to_hex(train.ids_hash()),
                                input_.train_segments, input_.dynamic_segment, input_.protocol,
                                protocol_options(true).context_tokens);

@@ -1,4 +1,4 @@
-// What the commands that score texts share: the model, the text, and how it is cut.
+// Input shared by the commands that score texts: the model, the text, and how it is split.
 #pragma once
 
 #include <memory>
@@ -35,9 +35,9 @@ class EvaluationData {
   const std::string& identity() const { return opened_.identity; }
   const TokenFile& tokens() const { return *tokens_; }
   std::vector<Piece> pieces(const MethodOptions& method) const;
-  // Tells when the fast weights will be carried further than they were trained for.
+  // Warns if the fast weights will be carried over more tokens than they were trained for.
   void warn_of_length(const std::vector<Piece>& pieces, Console& console) const;
-  // For dynamic-rms: from the training data, once.
+  // Gradient statistics of the training data, for dynamic-rms; computed once.
   const std::vector<at::Tensor>& statistics(const MethodOptions& method, Console& console);
 
  private:
@@ -46,12 +46,12 @@ class EvaluationData {
 
   EvaluationInput input_;
   OpenedModel opened_;
-  std::string temporary_path_;  // a token file that was only made for this run goes with it
+  std::string temporary_path_;  // token file made for this run and deleted after it; may be empty
   std::unique_ptr<TokenFile> tokens_;
   std::vector<at::Tensor> statistics_;
 };
 
-// Throws UsageError for a name that is none.
+// Throws UsageError for an unknown name.
 void check_method(const std::string& name);
 
 }  // namespace fwl

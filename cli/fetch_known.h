@@ -1,4 +1,4 @@
-// Brings what `fwl get` knows, with progress, and says what to do by hand where that fails.
+// Downloads data known to `fwl get`, with progress; if that fails, says how to place the files by hand.
 #pragma once
 
 #include <string>

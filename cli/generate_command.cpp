@@ -1,4 +1,4 @@
-// `fwl generate`: goes on with a text, token by token, while the fast weights learn from the prompt.
+// `fwl generate`: continues a prompt, from which the fast weights learn.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,23 +28,18 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
-  fields.add("prompt", options.prompt, "the text to go on with; - reads it from standard input").short_name("p");
-  fields.add("file", options.file, "or a file that holds it").short_name("f");
-  fields.add("chat", options.chat, "the prompt is a message: apply the model's chat template");
-  fields.add("max_tokens", options.generation.max_tokens, "how many tokens to generate at most")
-      .range(0, 1e12)
-      .short_name("n")
-      .alias("n_predict");
-  add_fields(fields, options.generation.sampler);
-  fields.add("seed", options.seed, "of the random choices; a session continues with its own")
+  fields.add("prompt", options.prompt, "text to continue; - reads it from standard input").short_name("p");
+  fields.add("file", options.file, "file that holds the prompt").short_name("f");
+  fields.add("chat", options.chat, "treat the prompt as a user message: apply the model's chat template");
+  add_fields(fields, options.generation);
+  fields.add("seed", options.seed, "random seed; a session that is continued keeps its own")
       .range(0, 1e15)
       .short_name("s");
-  fields.add("stop", options.generation.stops, "end before one of these texts");
-  fields.add("ignore_end", options.generation.ignore_end, "go on after the model's end token").alias("ignore_eos");
-  fields.add("samples", options.samples, "so many continuations, with seeds counted up; a session keeps the last")
+  fields.add("ignore_end", options.generation.ignore_end, "continue past the model's end token").alias("ignore_eos");
+  fields.add("samples", options.samples, "number of continuations, with consecutive seeds; a session keeps the last")
       .range(1, 1e9);
   fields.add("show_prompt", options.show_prompt, "print the prompt before its continuation");
-  fields.add("stats", options.stats, "tokens, speed and memory when done");
+  fields.add("stats", options.stats, "print tokens, speed and memory at the end");
   fields.add("json", options.json, "print the result as JSON lines, one per continuation");
 }
 
@@ -98,12 +93,13 @@ void print_stats(Console& console, const ReadingLoss& prompt, const Generation& 
                            format_amount(peak_memory_bytes(), "bytes")));
 }
 
-// An instruction model continues plain text badly, and a user may not know that it is one.
+// Says so if an instruction model gets plain text: it continues that badly.
 std::vector<TokenId> prompt_tokens(const OpenedSession& opened, const Options& options, const std::string& prompt,
                                    Console& console) {
   const auto& known = opened.conventions();
   if (options.chat) {
-    if (known.chat_template.empty()) fail("--chat", "a model with a chat template", options.input.model + ", without");
+    if (known.chat_template.empty())
+      fail("--chat", "a model with a chat template", options.input.model + ", which has none");
     const ChatTemplate chat(options.input.model + ": chat template", known.chat_template, known.begin_text,
                             known.end_text);
     return opened.tokenizer().encode(chat.render({{"user", prompt}}, true));
@@ -136,7 +132,7 @@ int run(Options& options, Console& console) {
       generation = opened.generator().generate(options.generation, [&](std::string_view text) {
         if (!options.json) out << text << std::flush;
       });
-    } catch (const Interrupted&) {  // what was generated so far has been read, and is kept
+    } catch (const Interrupted&) {  // the session has read what was generated: keep it
       if (!options.json) out << '\n';
       opened.save();
       throw;

@@ -1,4 +1,4 @@
-// `fwl get`: brings a known model or corpus.
+// `fwl get`: downloads a known model or corpus.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -19,9 +19,8 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   std::vector<std::string> names;
   for (const auto& data : known_data()) names.push_back(data.name);
-  fields.add("name", options.name, "what to bring").positional().required().choices(names);
-  fields.add("data_dir", options.data_dir,
-             "the data folder, instead of $FWL_DATA, $XDG_CACHE_HOME/fwl or ~/.cache/fwl");
+  fields.add("name", options.name, "what to download").positional().required().choices(names);
+  fields.add("data_dir", options.data_dir, "data folder, instead of $FWL_DATA, $XDG_CACHE_HOME/fwl or ~/.cache/fwl");
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -45,7 +44,7 @@ int run(Options& options, Console& console) {
     return 0;
   }
   console.out() << fmt::format("{}: {}\nlicence: {}\n", data.name, data.description, data.licence)
-                << (result.was_there ? "already there" : "downloaded") << ", checksums are right\n"
+                << (result.was_there ? "already there" : "downloaded") << ", checksums verified\n"
                 << result.path << '\n';
   return 0;
 }
@@ -53,7 +52,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command get_command() {
-  return make_command<Options>("get", "a known model or corpus: smollm2, enwik8, wikitext-2, wikitext-103",
+  return make_command<Options>("get", "download a known model or corpus: smollm2, enwik8, wikitext-2, wikitext-103",
                                "The last line of the output is the path:\n"
                                "  fwl tokenize --tokenizer bytes --out enwik8.tokens \"$(fwl get enwik8 | tail -n 1)\"",
                                describe, run);

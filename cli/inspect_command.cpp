@@ -1,4 +1,4 @@
-// `fwl inspect`: what is in a model file, a model folder, an adapter, a tokenizer or a token file.
+// `fwl inspect`: shows what is in a model file, a model folder, an adapter, a tokenizer or a token file.
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"

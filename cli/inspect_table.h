@@ -7,8 +7,8 @@
 
 namespace fwl {
 
-// Takes what describe_file() gives; values of metadata are cut after `longest_value` bytes. Nothing from the file can
-// move the cursor or break a line.
+// Formats the result of describe_file(). Metadata values are truncated to `longest_value` bytes, and control characters
+// are escaped.
 std::string inspect_table(const nlohmann::json& description, size_t longest_value = 80);
 
 }  // namespace fwl

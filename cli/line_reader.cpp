@@ -19,13 +19,13 @@ constexpr int longest_history = 1000;
 LineReader::LineReader(std::ostream& out, std::string history_path)
     : out_(out), history_path_(std::move(history_path)), is_terminal_(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
   if (!is_terminal_) return;
-  std::setlocale(LC_CTYPE, "");  // characters of several bytes are edited as one
+  std::setlocale(LC_CTYPE, "");  // so that multi-byte characters are edited as one
   using_history();
   stifle_history(longest_history);
   if (!history_path_.empty()) read_history(history_path_.c_str());
 }
 
-// A history that cannot be written is no reason to fail.
+// Failing to write the history is not an error.
 LineReader::~LineReader() {
   if (!is_terminal_ || history_path_.empty()) return;
   std::error_code ignored;

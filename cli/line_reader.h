@@ -1,4 +1,4 @@
-// Lines that a person types: with editing and history in a terminal, as they come otherwise.
+// Reads lines from standard input, with editing and history in a terminal.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@ namespace fwl {
 
 class LineReader {
  public:
-  // In a terminal the history is kept in the file, across conversations; empty: it is not kept.
+  // In a terminal, the file keeps the history across conversations; an empty path keeps none.
   LineReader(std::ostream& out, std::string history_path);
   ~LineReader();
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // Nothing: the input has ended.
+  // Empty at the end of the input.
   std::optional<std::string> next(const std::string& prompt);
 
  private:

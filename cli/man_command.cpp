@@ -1,4 +1,4 @@
-// `fwl man`: the manual page of all commands, made from the field lists.
+// `fwl man`: prints the manual page of all commands, generated from the field lists.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct ManOptions {};
 
-// Text as roff reads it: no control lines, dashes that can be copied.
+// Escapes text for roff: no control lines, and dashes that stay ASCII when copied.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char letter : text) {
@@ -72,7 +72,7 @@ int run_man(ManOptions&, Console& console) {
 
 Command man_command() {
   return make_command<ManOptions>(
-      "man", "the manual page of all commands, for man", "example: fwl man | man -l -", [](Fields&, ManOptions&) {},
+      "man", "print the manual page of all commands", "example: fwl man | man -l -", [](Fields&, ManOptions&) {},
       run_man);
 }
 

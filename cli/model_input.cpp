@@ -9,8 +9,10 @@ void add_fields(Fields& fields, ModelInput& input) {
   fields.add("model", input.model, "a GGUF file, a Hugging Face folder, a model or run of fwl train, or smollm2")
       .required()
       .short_name("m");
-  fields.add("adapter", input.adapter, "a fast weight layer for it: a folder or run of fwl attach, or smollm2-135m");
+  fields.add("adapter", input.adapter,
+             "a fast weight layer for the model: a folder or run of fwl attach, or smollm2-135m");
   add_fields(fields, input.engine);
+  add_fields(fields, "", input.head);
 }
 
 void find_paths(ModelInput& input, Console& console) {
@@ -22,7 +24,8 @@ OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, C
   const auto device = apply(input.engine);
   if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
   auto opened = open_model(input.model, input.adapter, format, console.progress("open"));
-  if (!opened.model->tokenizer()) fail(input.model, "a model with its vocabulary", "none beside the weights");
+  opened.model->shared_base()->set_head_options(input.head);
+  if (!opened.model->tokenizer()) fail(input.model, "a model with a vocabulary", "none beside the weights");
   return opened;
 }
 

@@ -1,4 +1,4 @@
-// The model that a command reads with: a path, an adapter, and where it runs.
+// The model that a command runs: path, adapter, threads and device.
 #pragma once
 
 #include <string>
@@ -12,11 +12,12 @@ namespace fwl {
 struct ModelInput {
   std::string model, adapter;
   EngineFlags engine;
+  HeadOptions head;
 };
 
 void add_fields(Fields& fields, ModelInput& input);
 
-// Names to paths; see cli/model_name.h.
+// Replaces names by paths; see cli/model_name.h.
 void find_paths(ModelInput& input, Console& console);
 
 // Sets threads and device, and opens the model with its vocabulary.

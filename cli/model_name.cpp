@@ -33,7 +33,7 @@ std::string best_of(const fs::path& run) {
   return {};
 }
 
-// Something like "smollm2", not like "models/a.gguf".
+// True of "smollm2", not of "models/a.gguf".
 bool is_bare_name(const std::string& name) {
   return name.find('/') == std::string::npos && !fs::path(name).has_extension();
 }
@@ -60,21 +60,21 @@ std::string fetched(const KnownData& data, Console& console) {
 std::string best_of_or_fail(const std::string& flag, const std::string& run) {
   const auto best = best_of(run);
   if (best.empty())
-    fail(flag, "a run with a model", run + ", which has none yet", "it was stopped early: go on with --resume");
+    fail(flag, "a run with a model", run + ", which has none yet", "it was stopped early: continue it with --resume");
   return best;
 }
 
-// Of a run, its best model; an adapter is none.
+// The path itself, or the best model of a run. Rejects adapters.
 std::string model_in(const std::string& flag, const std::string& path, Console& console) {
   const auto found = is_run(path) ? best_of_or_fail(flag, path) : path;
   if (is_adapter(found))
     fail(flag, "a model", fmt::format("{}, an adapter", found),
-         "give it as --adapter, and the model that it was made for as " + flag);
-  if (found != path) console.note(fmt::format("{}: a run; {} is opened", path, found));
+         "pass it as --adapter, and the model that it was trained for as " + flag);
+  if (found != path) console.note(fmt::format("{}: a run; opening {}", path, found));
   return found;
 }
 
-// Adapters that come with the program, or were put beside the data.
+// Where adapters are found by name: those of the program, and those in the data folder.
 std::vector<fs::path> adapter_folders() {
   return {fs::path(FWL_ADAPTERS), fs::path(default_data_folder()) / "adapters"};
 }
@@ -96,9 +96,9 @@ std::string adapter_in(const std::string& path, Console& console) {
   if (!is_adapter(adapter)) {
     const bool is_model = fs::is_regular_file(adapter) || is_huggingface_folder(adapter);
     fail("--adapter", "the folder of an adapter (fwl attach)", adapter + (is_model ? ", a model" : ""),
-         is_model ? "a model is given as --model" : "it has no adapter.json");
+         is_model ? "pass a model as --model" : "it has no adapter.json");
   }
-  if (adapter != path) console.note(fmt::format("{}: a run; {} is opened", path, adapter));
+  if (adapter != path) console.note(fmt::format("{}: a run; opening {}", path, adapter));
   return adapter;
 }
 

@@ -1,4 +1,4 @@
-// What a user may call a model or an adapter: a path, a name that `fwl get` knows or that comes along, a run's folder.
+// Finds a model or adapter by path, by the name of a known model or bundled adapter, or by the folder of a run.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace fwl {
 
-// Each gives a path, in one line of its own where that is not what was given. Throws UserError for what is something
-// else, naming it: an adapter where a model is asked for, a run that has no model yet.
+// Both return a path, and print it if it differs from `name`. Throw UserError if `name` is something else, such as an
+// adapter where a model is expected, or a run that has no model yet.
 std::string find_model(const std::string& flag, const std::string& name, Console& console);
 std::string find_adapter(const std::string& name, Console& console);  // an empty name stays empty
 
-// For vocabularies: a name that `fwl get` knows becomes its file, any other stays as it is.
+// For vocabularies: the path of a model that `fwl get` knows; any other name is returned unchanged.
 std::string find_tokenizer(const std::string& name, Console& console);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// `fwl perplexity`: how well a model predicts a text, by several methods on the same tokens.
+// `fwl perplexity`: measures how well a model predicts a text, by several methods on the same tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@ struct Options {
   EvaluationInput input;
   std::vector<std::string> methods = {"static"};
   double step = 0;
+  BlockConfig blocks = {.at = "all"};
   std::string save_nll;
   bool together = false;
   bool json = false;
@@ -29,14 +30,16 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("method", options.methods,
-             "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
-  fields.add("together", options.together, "static and fwl in one reading, side by side as they draw apart");
+             "one or several of static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms");
+  fields.add("together", options.together,
+             "run static and fwl in one pass, and print their running perplexities side by side");
+  add_fields(fields, options.blocks);
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
   fields.add("json", options.json, "print the result as JSON");
 }
 
-// "[1]6.2535,[2]7.0812,…" as llama-perplexity prints it, at most so many of them.
+// Prints "[1]6.2535,[2]7.0812,…" like llama-perplexity, with at most `running_estimates` entries.
 ProgressReport running_estimate(Console& console, const std::string& method, bool is_shown) {
   auto bar = console.progress(method);
   return [&console, bar, is_shown](const ProgressEvent& event) {
@@ -48,15 +51,15 @@ ProgressReport running_estimate(Console& console, const std::string& method, boo
   };
 }
 
-// Perplexities of the stretch of text since the last row and of all so far, without and with fast weights.
+// Prints perplexities without and with fast weights, since the last row and overall.
 class SideBySide {
  public:
   SideBySide(Console& console, int64_t total, bool is_shown)
       : console_(console), bar_(console.progress("read")), total_(total), is_shown_(is_shown) {
     if (is_shown_)
       console_.out() << fmt::format("{:>10}   {:<30}   {:<30}\n{:>10}   {:>9} {:>9} {:>10}   {:>9} {:>9} {:>10}\n", "",
-                                    "perplexity of this stretch", "of all so far", "tokens", "static", "fwl", "",
-                                    "static", "fwl", "");
+                                    "perplexity since the last row", "overall", "tokens", "static", "fwl", "", "static",
+                                    "fwl", "");
   }
 
   void show(const std::vector<NllSeries>& both) {
@@ -84,10 +87,10 @@ class SideBySide {
   ProgressReport bar_;
   int64_t total_;
   bool is_shown_;
-  int64_t shown_ = 0;  // tokens, at the last row
+  int64_t shown_ = 0;  // tokens up to the last row
 };
 
-// With many tokens to a word, as in bytes, it says nothing that bits per byte does not say better.
+// With many tokens per word, as with bytes, it is astronomical; bits per byte is the useful figure.
 bool has_word_perplexity(const Summary& summary) {
   return summary.word_perplexity > 0 && summary.word_perplexity < largest_word_perplexity;
 }
@@ -161,7 +164,7 @@ nlohmann::json to_json(const Options& options, const std::string& identity, cons
   return json;
 }
 
-std::vector<NllSeries> watch(const EvaluationData& data, bool is_shown, Console& console) {
+std::vector<NllSeries> side_by_side(const EvaluationData& data, bool is_shown, Console& console) {
   const auto pieces = data.pieces({"fwl", 0, {}});
   data.warn_of_length(pieces, console);
   int64_t total = 0;
@@ -171,10 +174,10 @@ std::vector<NllSeries> watch(const EvaluationData& data, bool is_shown, Console&
                            [&](const std::vector<NllSeries>& both) { rows.show(both); });
 }
 
-std::vector<NllSeries> in_turn(EvaluationData& data, const Options& options, Console& console) {
+std::vector<NllSeries> one_by_one(EvaluationData& data, const Options& options, Console& console) {
   std::vector<NllSeries> all;
   for (const auto& name : options.methods) {
-    MethodOptions method{name, options.step, options.input.dynamic};
+    MethodOptions method{name, options.step, options.input.dynamic, options.blocks};
     method.dynamic.is_rms = name == "dynamic-rms";
     if (!options.json) console.out() << name << '\n';
     const auto pieces = data.pieces(method);
@@ -195,8 +198,8 @@ int run(Options& options, Console& console) {
   }
   find_paths(options.input, console);
   EvaluationData data(options.input, console);
-  const auto all = options.together ? watch(data, !options.json, console) : in_turn(data, options, console);
-  constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
+  const auto all = options.together ? side_by_side(data, !options.json, console) : one_by_one(data, options, console);
+  constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
   const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())
     save_nll(options.save_nll, all, data.tokens(), {data.identity(), to_hex(data.tokens().ids_hash()), result});
@@ -211,7 +214,7 @@ int run(Options& options, Console& console) {
 
 Command perplexity_command() {
   return make_command<Options>(
-      "perplexity", "how well a model predicts a text, by one method or several",
+      "perplexity", "measure how well a model predicts a text, by one or several methods",
       "examples:\n"
       "  fwl perplexity --model runs/enwik8/best --tokens data/enwik8/test.tokens --method static fwl\n"
       "  fwl perplexity --model smollm2.gguf --adapter runs/books/model --text book.txt --method static fwl\n"

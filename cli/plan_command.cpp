@@ -1,4 +1,4 @@
-// `fwl plan`: what a training run will take, before it is started.
+// `fwl plan`: estimates the cost of a training run before it starts.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,11 +22,9 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields
-      .add("vocabulary_size", options.vocabulary_size,
-           "tokens in the vocabulary; 0: as in the token file of data.train")
+  fields.add("vocabulary_size", options.vocabulary_size, "vocabulary size; 0: that of the token file data.train")
       .range(0, 1 << 30);
-  fields.add("patience", options.patience, "seconds to measure for, about; longer batches are measured in part")
+  fields.add("patience", options.patience, "approximate seconds to measure for; longer batches are measured in part")
       .range(1, 1e6);
   fields.add("json", options.json, "print the result as JSON");
   add_fields(fields, options.engine);
@@ -37,8 +35,8 @@ int64_t vocabulary_size(const Options& options) {
   if (options.vocabulary_size > 0) return options.vocabulary_size;
   const auto& path = options.train.data.train;
   if (path.empty() || !std::filesystem::exists(path))
-    fail("--vocabulary-size", "a number of tokens", "0 and no token file",
-         fmt::format("data.train is '{}': make it with fwl tokenize, or give the number", path));
+    fail("--vocabulary-size", "a vocabulary size", "0 and no token file",
+         fmt::format("data.train is '{}': make it with fwl tokenize, or set the size", path));
   return TokenFile(path).vocabulary_size();
 }
 
@@ -113,7 +111,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command plan_command() {
-  return make_command<Options>("plan", "what a training run will take: parameters, FLOPs, memory, time",
+  return make_command<Options>("plan", "estimate the cost of a training run: parameters, FLOPs, memory, time",
                                "examples:\n"
                                "  fwl plan --config config/enwik8-sparse.toml\n"
                                "  fwl plan --config config/wikitext-103-xl-large.toml --vocabulary-size 267735",

@@ -1,4 +1,4 @@
-// `fwl read`: lets a session read documents without generating anything, and tells how well it predicted them.
+// `fwl read`: a session reads documents, learns from them, and reports how well it predicted them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("texts", options.texts, "text files and folders, in reading order").positional().required();
-  fields.add("save_every", options.save_every, "keep the session after about so many tokens").range(1, 1e12);
+  fields.add("save_every", options.save_every, "save the session after this many tokens").range(1, 1e12);
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -34,7 +34,7 @@ struct FileLoss {
   ReadingLoss loss;
 };
 
-double mean_loss(const ReadingLoss& loss) {  // of nothing: not a number, null in JSON
+double mean_loss(const ReadingLoss& loss) {  // NaN without tokens; null in JSON
   return loss.sum / static_cast<double>(loss.tokens);
 }
 
@@ -81,7 +81,7 @@ nlohmann::json to_json(const FileLoss& file) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   if (options.input.session.empty())
-    throw UsageError("fwl read: --session FILE is required: what was read is kept there (see fwl read --help)");
+    throw UsageError("fwl read: --session FILE is required: it keeps what was read (see fwl read --help)");
   CorpusOptions corpus;
   corpus.inputs = options.texts;
   const auto files = list_corpus_files(corpus);
@@ -96,7 +96,7 @@ int run(Options& options, Console& console) {
                                    losses.back().loss.tokens, perplexity(losses.back().loss), speed(losses.back().loss))
                     << std::flush;
   }
-  opened.save();  // also where all texts are empty
+  opened.save();  // even if all texts are empty
   if (options.json) {
     nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", opened.session().tokens_read()}};
     for (const auto& file : losses) json["files"].push_back(to_json(file));

@@ -1,4 +1,4 @@
-// `fwl report`: one HTML page about runs and results.
+// `fwl report`: writes one HTML page about runs and results.
 #include "report/report_page.h"
 
 #include "cli/commands.h"
@@ -18,20 +18,22 @@ void describe(Fields& fields, Options& options) {
   auto& report = options.report;
   fields
       .add("runs", report.inputs,
-           "folders of fwl train or fwl attach, results of fwl perplexity --json, losses of --save-nll")
+           "run folders of fwl train or attach, results of fwl perplexity --json, loss files of --save-nll")
       .positional()
       .required();
-  fields.add("out", options.out, "the HTML file to write").required();
-  fields.add("picture", options.picture, "an SVG file for the charts of where it helps");
-  fields.add("title", report.title, "its heading");
-  fields.add("before", report.before, "the gain is that of --after over this: FILE:METHOD of --save-nll");
-  fields.add("after", report.after, "by default the first and the last method of the first losses are compared");
+  fields.add("out", options.out, "HTML file to write").required();
+  fields.add("picture", options.picture, "SVG file to write: the charts of the gain");
+  fields.add("title", report.title, "title of the page");
+  fields.add("before", report.before,
+             "baseline, FILE:METHOD of --save-nll; default: the first method of the first loss file");
+  fields.add("after", report.after, "compared with it, FILE:METHOD; default: the last method of the first loss file");
   fields.add("train_tokens", report.train_tokens, "training data, for the gain by frequency");
-  fields.add("tokens", report.tokens, "the text's token file, for a passage and tokens in context");
-  fields.add("tokenizer", report.tokenizer, "its vocabulary, to show them as text");
-  fields.add("top", report.top, "how many gains and losses to show in context").range(0, 100);
-  fields.add("passage_tokens", report.passage_tokens, "length of the passage").range(1, 5000);
-  fields.add("passage_start", report.passage_start, "its first token; -1: where the gain is largest").range(-1, 1e15);
+  fields.add("tokens", report.tokens, "token file of the scored text, to show a passage and tokens in context");
+  fields.add("tokenizer", report.tokenizer, "vocabulary of --tokens, to show them as text");
+  fields.add("top", report.top, "number of gains and losses to show in context").range(0, 100);
+  fields.add("passage_tokens", report.passage_tokens, "length of the passage in tokens").range(1, 5000);
+  fields.add("passage_start", report.passage_start, "first token of the passage; -1: where the gain is largest")
+      .range(-1, 1e15);
 }
 
 int run(Options& options, Console& console) {
@@ -48,7 +50,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command report_command() {
-  return make_command<Options>("report", "one HTML page about runs and results: tables, curves, where it helps",
+  return make_command<Options>("report", "write one HTML page about runs and results: tables, curves, gains",
                                "examples:\n"
                                "  fwl report runs/static runs/fwl test.json --out report.html\n"
                                "  fwl report runs/fwl test.nll --train-tokens data/enwik8/train.tokens \\\n"

@@ -1,5 +1,5 @@
-// `fwl reproduce`: the tables of results, from training to test, as ordinary commands that are shown and can be
-// resumed.
+// `fwl reproduce`: makes the tables of results, from training to test, by ordinary commands that it prints and can
+// resume.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,18 +28,18 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   auto& reproduction = options.reproduction;
   fields.add("what", options.what, "tables").positional().required();
-  fields.add("scale", reproduction.scale, "the plan, a file of that name in --plans: here, quick, ablations, adapter");
+  fields.add("scale", reproduction.scale, "name of the plan, a file in --plans: here, quick, ablations, adapter");
   fields.add("only", reproduction.only,
-             "nothing but this table of the plan, or this run: TABLE-METHOD-SEED; TABLE-speed-SEED: the costs");
+             "only this table of the plan, or this run: TABLE-METHOD-SEED, or TABLE-speed-SEED for the costs");
   fields.add("finished", reproduction.finished,
-             "run nothing: the tables of the rows that are finished, here or in --results");
-  fields.add("plans", options.plans, "folder of the plans");
+             "run nothing; make the tables from the runs that are finished, here or in --results");
+  fields.add("plans", options.plans, "folder of plans");
   fields.add("runs", reproduction.runs, "folder for models, checkpoints and losses");
   fields.add("results", reproduction.results, "folder for run records and results");
 }
 
-// Shows a command and runs it in this process.
-std::string printed_by(const Arguments& arguments, Console& console) {
+// Prints a command, runs it in this process and returns its output.
+std::string output_of(const Arguments& arguments, Console& console) {
   console.note("$ " + command_text(arguments));
   std::ostringstream printed;
   Console quiet(printed, console.error_stream(), console.is_terminal());
@@ -49,12 +49,12 @@ std::string printed_by(const Arguments& arguments, Console& console) {
   return printed.str();
 }
 
-// The plans lie in the project's folder, and the command may have been called elsewhere.
+// The plans are in the project's folder; the command may have been run elsewhere.
 void check_plan(const std::string& path, const Options& options) {
   if (fs::exists(path)) return;
   if (!fs::is_directory(options.plans))
     fail("fwl reproduce", "a folder of plans " + options.plans, "none here",
-         "run it in the project's folder, or name the plans with --plans FOLDER");
+         "run it in the project's folder, or pass --plans FOLDER");
   std::vector<std::string> scales;
   for (const auto& file : fs::directory_iterator(options.plans))
     if (file.path().extension() == ".toml") scales.push_back(file.path().stem().string());
@@ -70,7 +70,7 @@ int run(Options& options, Console& console) {
   check_plan(path, options);
   const auto plans = load_table_plans(path);
   Reproduction reproduction(options.reproduction,
-                            {[&](const Arguments& arguments) { return printed_by(arguments, console); },
+                            {[&](const Arguments& arguments) { return output_of(arguments, console); },
                              [&](const std::string& line) { console.note(line); },
                              [&](const std::string& table) { console.out() << table << std::flush; }});
   for (const auto& plan : plans) reproduction.make(plan);
@@ -82,7 +82,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command reproduce_command() {
-  return make_command<Options>("reproduce", "the tables of results, from training to test",
+  return make_command<Options>("reproduce", "reproduce the tables of results, from training to test",
                                "examples:\n"
                                "  fwl reproduce tables --scale here\n"
                                "  fwl reproduce tables --scale quick\n"

@@ -1,4 +1,4 @@
-// `fwl session`: what a session file remembers; forgetting, fading and copying it.
+// `fwl session`: shows, resets, decays or copies a session file.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -25,9 +25,10 @@ void describe(Fields& fields, Options& options) {
   fields.add("arguments", options.arguments, "show FILE | reset FILE | decay FILE | copy FILE TO")
       .positional()
       .required();
-  fields.add("factor", options.factor, "decay: what is left of the fast weights' update").range(0, 1);
-  fields.add("model", options.model, "show: its model, to tell how far the weights have moved").short_name("m");
-  fields.add("adapter", options.adapter, "show: its adapter");
+  fields.add("factor", options.factor, "decay: factor on the update of the fast weights").range(0, 1);
+  fields.add("model", options.model, "show: the session's model, to show the drift of its fast weights")
+      .short_name("m");
+  fields.add("adapter", options.adapter, "show: the session's adapter");
   fields.add("json", options.json, "show: print the result as JSON");
 }
 
@@ -71,7 +72,7 @@ void print(Console& console, const SessionFacts& facts, const std::vector<DriftF
   out << fmt::format("\n{:<16} {:>14}\n", "state", "norm");
   for (const auto& norm : facts.state) out << fmt::format("{:<16} {:>14.6g}\n", norm.tensor, norm.norm);
   if (drift.empty()) {
-    out << "(with --model: how far each weight has moved)\n";
+    out << "(--model shows the drift of each weight)\n";
     return;
   }
   out << fmt::format("\n{:<16} {:>14} {:>14} {:>10}\n", "weight", "|update|", "|weight|", "drift");
@@ -110,7 +111,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command session_command() {
-  return make_command<Options>("session", "what a session remembers: show, reset, decay, copy",
+  return make_command<Options>("session", "show, reset, decay or copy a session file",
                                "examples:\n"
                                "  fwl session show book.session --model smollm2.gguf --adapter runs/books/model\n"
                                "  fwl session decay book.session --factor 0.5\n"

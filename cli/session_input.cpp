@@ -9,12 +9,12 @@
 namespace fwl {
 namespace {
 
-// Of a new session: a model whose context ends restarts after it unless told otherwise.
+// The context of a new session. A model with a limited context restarts by default.
 ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
   auto context = base.default_context();
   const bool is_bounded = context.context_tokens > 0;
   if (!is_bounded && input.context > 0)
-    fail("--context", "a model whose context ends", "one that reads texts of any length");
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
   if (!is_bounded) return context;
   if (input.context > 0) context.context_tokens = input.context;
   context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
@@ -23,29 +23,30 @@ ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
 
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
-    fail("--context", fmt::format("{}, that of {}", own.context_tokens, path), std::to_string(input.context),
-         "a session keeps the context that it began with");
+    fail("--context", fmt::format("{}, as in {}", own.context_tokens, path), std::to_string(input.context),
+         "a session keeps the context that it was created with");
   if (input.long_text != "auto" && long_text_from_name(input.long_text) != own.long_text)
-    fail("--long-text", "that of " + path, input.long_text, "a session keeps the context that it began with");
+    fail("--long-text", "that of " + path, input.long_text, "a session keeps the context that it was created with");
 }
 
 }  // namespace
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("session", input.session, "go on with this session, and keep it there; a new one if there is none");
+  fields.add("session", input.session, "session file to continue and to save to; created if there is none");
   fields
       .add("adapt", input.adapt,
-           "fast weights: prompt: learn from what is given; write: also from what is generated; read: use what was "
-           "learned; off: neither")
+           "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
+           "learning; off: do not use them")
       .choices({"prompt", "write", "read", "off"});
-  fields.add("context", input.context, "tokens that the base sees; 0: all that it can")
+  fields.add("context", input.context, "context length in tokens; 0: that of the model")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
   fields
       .add("long_text", input.long_text,
-           "after them: restart: read the last half again; slide; refuse; auto: as the session began, or restart")
+           "when the context is full: restart: read its last half again; slide; refuse; auto: as in the session, or "
+           "restart")
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
@@ -79,7 +80,8 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
   const auto first = begin ? begin : tokenizer().end_token();
-  if (!first) fail("--prompt", "a text to go on from", "nothing", "the vocabulary has no token that begins a text");
+  if (!first)
+    fail("--prompt", "a text to continue", "nothing", "the vocabulary has no begin or end token to start from");
   return {*first};
 }
 

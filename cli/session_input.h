@@ -1,4 +1,4 @@
-// What the commands that generate or read with a session share: the model, its session file, and its prompts.
+// Input shared by the commands that use a session: the model, the session file, and prompts.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct SessionInput : ModelInput {
 
 void add_fields(Fields& fields, SessionInput& input);
 
-// The opened model with a session: that of the file if there is one, otherwise a new one.
+// The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
  public:
   OpenedSession(SessionInput input, Console& console);
@@ -28,18 +28,18 @@ class OpenedSession {
   const LanguageModel& model() const { return *opened_.model; }
   const Tokenizer& tokenizer() const { return *opened_.model->tokenizer(); }
   const PromptConventions& conventions() const { return conventions_; }
-  // Of texts that are given, and of those that are generated: a model need not learn from its own output.
+  // How fast weights adapt to given text, and to generated text. They need not learn from the model's own output.
   Adaptation reading() const { return reading_; }
   Adaptation generating() const { return generating_; }
   Session& session() { return session_; }
   Generator generator() { return {model(), session_}; }
 
-  // With the begin token where the model wants one at the start of a text.
+  // Adds the begin token at the start of a session, if the model expects one.
   std::vector<TokenId> encode(std::string_view text) const;
-  // The same, with at least one token for a session that has read nothing: there must be something to go on from.
+  // The same, with at least one token in a new session: generation needs something to continue.
   std::vector<TokenId> encode_prompt(std::string_view text) const;
 
-  const std::string& path() const { return path_; }  // of the session's file; empty: it has none
+  const std::string& path() const { return path_; }  // session file; empty if there is none
   void set_path(std::string path) { path_ = std::move(path); }
   void save() const;
 
@@ -51,7 +51,7 @@ class OpenedSession {
   Session session_;
 };
 
-// How far the fast weights have moved; empty without any.
+// Drift of the fast weights; empty without fast weights.
 std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session);
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// `fwl tokenize`: text files to a token file.
+// `fwl tokenize`: encodes text files as a token file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,15 +22,15 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   auto& tokenize = options.tokenize;
-  fields.add("text", tokenize.corpus.inputs, "text files, and folders that are read whole").positional().required();
+  fields.add("text", tokenize.corpus.inputs, "text files and folders, with their subfolders").positional().required();
   fields.add("tokenizer", options.tokenizer, "bytes, or the path of a vocabulary, tokenizer or model").required();
-  fields.add("out", tokenize.out, "the token file to write").required();
+  fields.add("out", tokenize.out, "token file to write").required();
   fields.add("documents", tokenize.corpus.documents,
-             "what a document is: file, line, article (WikiText headings), or the text of the line between documents");
-  fields.add("extension", tokenize.corpus.extension, "of folders, take only files that end so, e.g. .txt");
-  fields.add("append_end", tokenize.append_end, "put the end token after every document");
+             "document boundaries: file, line, article (WikiText headings), or the text of the line between documents");
+  fields.add("extension", tokenize.corpus.extension, "in folders, read only files with this ending, e.g. .txt");
+  fields.add("append_end", tokenize.append_end, "append the end token to every document");
   tokenize.threads = std::max(1U, std::thread::hardware_concurrency());
-  fields.add("threads", tokenize.threads, "blocks of text to encode at the same time").range(1, 256).short_name("t");
+  fields.add("threads", tokenize.threads, "number of threads").range(1, 256).short_name("t");
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -74,7 +74,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command tokenize_command() {
-  return make_command<Options>("tokenize", "text files to a token file",
+  return make_command<Options>("tokenize", "encode text files as a token file",
                                "examples:\n"
                                "  fwl tokenize --tokenizer bytes --out enwik8.tokens enwik8\n"
                                "  fwl tokenize --tokenizer smollm2.gguf --documents article --out wiki.tokens wiki.txt",

@@ -1,4 +1,4 @@
-// `fwl train`: a model from scratch, by a config file.
+// `fwl train`: trains a model from scratch, as a config file describes it.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   fields.add("out", options.out, "folder of the run: checkpoints, best and last model, record.jsonl").required();
-  fields.add("resume", options.resume, "go on with the run in that folder, if there is one");
+  fields.add("resume", options.resume, "resume the run in that folder, if there is one");
   add_fields(fields, options.engine);
   add_fields(fields, options.train);
 }

@@ -1,4 +1,4 @@
-// Shows a training run: a line per few steps, as llm.c prints them.
+// Prints a training run, one line every few steps, in the style of llm.c.
 #pragma once
 
 #include "cli/console.h"

@@ -1,4 +1,4 @@
-// `fwl tune`: the best step size or rate of a method on validation data, by a short search.
+// `fwl tune`: finds a method's best step size or learning rate on validation data, by a short search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,12 +24,15 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
-  fields.add("method", options.method, "tunes the step of test-time and bias-only, the rate of dynamic evaluation")
+  fields
+      .add("method", options.method,
+           "the step size of test-time or bias-only, or the learning rate of dynamic evaluation")
       .choices({"test-time", "bias-only", "dynamic-sgd", "dynamic-rms"});
   fields.add("low", options.low, "lowest value of the first round").range(1e-30, 1e6);
   fields.add("high", options.high, "highest value of the first round").range(1e-30, 1e6);
-  fields.add("points", options.points, "values of a round, in equal ratios").range(2, 1000);
-  fields.add("rounds", options.rounds, "each later round looks between the best one's neighbours").range(1, 20);
+  fields.add("points", options.points, "values per round, geometrically spaced").range(2, 1000);
+  fields.add("rounds", options.rounds, "rounds of search; each later one searches around the best value so far")
+      .range(1, 20);
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -111,7 +114,7 @@ int run(Options& options, Console& console) {
 
 Command tune_command() {
   return make_command<Options>(
-      "tune", "the best step size of test-time, or rate of dynamic evaluation, on validation data",
+      "tune", "find the best step size, or learning rate of dynamic evaluation, on validation data",
       "examples:\n"
       "  fwl tune --model runs/static/best --tokens data/enwik8/valid.tokens --max-tokens 100000 --method test-time\n"
       "  fwl tune --model runs/static/best --tokens data/enwik8/valid.tokens --method dynamic-sgd --low 1e-3 --high 1",

@@ -1,4 +1,4 @@
-// `fwl vocabulary`: makes a vocabulary from text.
+// `fwl vocabulary`: builds a vocabulary from text.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -23,17 +23,17 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("text", options.corpus.inputs, "text files, and folders that are read whole").positional().required();
-  fields.add("kind", options.kind, "whole words, or subwords by SentencePiece").choices({"words", "sentencepiece"});
-  fields.add("out", options.out, "the file to write: a .vocab file for words, a .model file for sentencepiece")
-      .required();
-  fields.add("extension", options.corpus.extension, "of folders, take only files that end so, e.g. .txt");
-  fields.add("min_count", options.words.min_count, "words: rarer ones become <unk>").at_least(1);
-  fields.add("eos_first", options.words.is_eos_first, "words: <eos> is id 0, whatever its frequency");
-  fields.add("size", options.pieces.vocabulary_size, "sentencepiece: tokens in the vocabulary").range(10, 1 << 20);
-  fields.add("model_type", options.pieces.model_type, "sentencepiece: how pieces are chosen")
-      .choices({"unigram", "bpe"});
-  fields.add("character_coverage", options.pieces.character_coverage, "sentencepiece: rarer characters become bytes")
+  fields.add("text", options.corpus.inputs, "text files and folders, with their subfolders").positional().required();
+  fields.add("kind", options.kind, "whole words, or SentencePiece subwords").choices({"words", "sentencepiece"});
+  fields.add("out", options.out, "file to write: .vocab for words, .model for sentencepiece").required();
+  fields.add("extension", options.corpus.extension, "in folders, read only files with this ending, e.g. .txt");
+  fields.add("min_count", options.words.min_count, "words: rarer words become <unk>").at_least(1);
+  fields.add("eos_first", options.words.is_eos_first, "words: give <eos> the id 0, whatever its frequency");
+  fields.add("size", options.pieces.vocabulary_size, "sentencepiece: vocabulary size").range(10, 1 << 20);
+  fields.add("model_type", options.pieces.model_type, "sentencepiece: algorithm").choices({"unigram", "bpe"});
+  fields
+      .add("character_coverage", options.pieces.character_coverage,
+           "sentencepiece: share of characters to cover; rarer ones become bytes")
       .range(0.5, 1);
   fields.add("max_text_bytes", options.pieces.max_text_bytes, "sentencepiece: sample larger texts evenly by lines")
       .range(1000, 1e12);
@@ -78,7 +78,7 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command vocabulary_command() {
-  return make_command<Options>("vocabulary", "a vocabulary from text",
+  return make_command<Options>("vocabulary", "build a vocabulary from text",
                                "examples:\n  fwl vocabulary --kind words --out wiki.vocab wiki.train.tokens\n"
                                "  fwl vocabulary --kind sentencepiece --size 8000 --out books.model books/",
                                describe, run);

@@ -158,20 +158,10 @@ void bind_layer(py::module_& module) {
   });
 }
 
-const std::pair<const char*, ProductPrecision> precisions[] = {{"fp32", ProductPrecision::exact},
-                                                               {"bf16", ProductPrecision::bf16},
-                                                               {"bf16-everywhere", ProductPrecision::bf16_everywhere}};
-
-ProductPrecision precision_named(const std::string& name) {
-  for (const auto& [known, precision] : precisions)
-    if (name == known) return precision;
-  fail("matmul_precision", "fp32, bf16 or bf16-everywhere", "'" + name + "'");
-}
-
 // PrecisionScope as a context manager.
 class MatmulPrecision {
  public:
-  explicit MatmulPrecision(const std::string& name) : precision_(precision_named(name)) {}
+  explicit MatmulPrecision(const std::string& name) : precision_(precision_from_name("matmul_precision", name)) {}
   void enter() { scope_.emplace(precision_); }
   void exit() { scope_.reset(); }
 

@@ -7,7 +7,7 @@
 
 namespace fwl {
 
-// A tensor as the functions below need it: the numbers of a row are contiguous, and no two rows (the second last
+// A tensor as the functions below need it: the values of a row are contiguous, and no two rows (the second-to-last
 // dimension) overlap, as those of an expanded tensor do.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 

@@ -6,6 +6,7 @@
 
 #include "engine/torch.h"
 #include "support/cpu.h"
+#include "support/error.h"
 
 namespace fwl {
 namespace {
@@ -105,14 +106,18 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
-    // The engine may run this in a thread of its own.
+    // Autograd may run this in another thread.
     const PrecisionScope as_forward(static_cast<ProductPrecision>(context->saved_data["precision"].toInt()));
     const auto saved = context->get_saved_variables();
     const auto &a = saved[0], &b = saved[1], gradient = gradients[0].contiguous();
-    const auto grad_a = multiply(gradient, b.transpose(-1, -2));
-    if (b.dim() == 3) return {grad_a, multiply(a.transpose(1, 2), gradient)};
-    const auto rows_a = a.reshape({-1, a.size(-1)}), rows_gradient = gradient.reshape({-1, gradient.size(-1)});
-    return {grad_a, multiply(rows_a.t(), rows_gradient)};
+    // Applied again, so that these products can be differentiated too.
+    at::Tensor grad_a, grad_b;
+    if (context->needs_input_grad(0)) grad_a = Bf16Product::apply(gradient, b.transpose(-1, -2));
+    if (context->needs_input_grad(1))
+      grad_b = b.dim() == 3 ? Bf16Product::apply(a.transpose(1, 2), gradient)
+                            : Bf16Product::apply(a.reshape({-1, a.size(-1)}).t(),
+                                                 gradient.reshape({-1, gradient.size(-1)}));
+    return {grad_a, grad_b};
   }
 
  private:
@@ -144,6 +149,17 @@ ProductPrecision product_precision() {
   return chosen_precision;
 }
 
+void set_product_precision(ProductPrecision precision) {
+  chosen_precision = precision;
+}
+
+ProductPrecision precision_from_name(const std::string& where, const std::string& name) {
+  if (name == "fp32") return ProductPrecision::exact;
+  if (name == "bf16") return ProductPrecision::bf16;
+  if (name == "bf16-everywhere") return ProductPrecision::bf16_everywhere;
+  fail(where, "fp32, bf16 or bf16-everywhere", "'" + name + "'");
+}
+
 bool has_fast_bf16_gemm() {
   static const bool is_fast = measure_bf16_gemm();
   return is_fast;
@@ -154,7 +170,8 @@ bool has_bf16_gemm() {
 }
 
 std::string product_backend() {
-  return has_fast_bf16_gemm() ? "bf16 by MKL's bf16 GEMM" : "bf16 mode multiplies in fp32 (no fast bf16 GEMM here)";
+  return has_fast_bf16_gemm() ? "bf16 by MKL's bf16 GEMM"
+                              : "bf16 mode multiplies in fp32 (no fast bf16 GEMM on this machine)";
 }
 
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {

@@ -23,7 +23,9 @@ class PrecisionScope {
  private:
   ProductPrecision before_;
 };
-ProductPrecision product_precision();  // of this thread; exact outside of all scopes
+ProductPrecision product_precision();                    // of this thread; exact unless it was set
+void set_product_precision(ProductPrecision precision);  // for the rest of this thread, or of the scope it is in
+ProductPrecision precision_from_name(const std::string& where, const std::string& name);  // fp32, bf16, bf16-everywhere
 
 // Which GEMM `bf16` uses, determined once by a short measurement: MKL's bf16 GEMM, or fp32 if that is faster.
 bool has_fast_bf16_gemm();

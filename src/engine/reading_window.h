@@ -1,4 +1,4 @@
-// How much of a text is read at a time where no gradients are wanted, so that memory does not grow with the text.
+// The number of tokens read at a time without gradients, so that memory does not grow with the text.
 #pragma once
 
 #include <cstdint>

@@ -8,16 +8,17 @@
 #include "engine/torch.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
+#include "support/fields.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
 
 namespace fwl {
 namespace {
 
-// Read at a time: enough for full speed, few enough for progress that moves.
+// Tokens per call: enough for full speed, and few enough for frequent progress.
 constexpr int64_t reading_tokens = 512;
 
-// Also when what comes before ends with an exception.
+// Runs an action at the end of the scope, also after an exception.
 class WhenDone {
  public:
   explicit WhenDone(std::function<void()> action) : action_(std::move(action)) {}
@@ -30,6 +31,15 @@ class WhenDone {
 };
 
 }  // namespace
+
+void add_fields(Fields& fields, GenerationOptions& options) {
+  fields.add("max_tokens", options.max_tokens, "maximum number of tokens to generate")
+      .range(0, 1e12)
+      .short_name("n")
+      .alias("n_predict");
+  add_fields(fields, options.sampler);
+  fields.add("stop", options.stops, "stop before any of these texts");
+}
 
 void Generator::remember(int64_t token) {
   auto& recent = session_.sampler.recent;

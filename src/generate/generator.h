@@ -1,4 +1,4 @@
-// Reads and generates text with one session: a sampled token is read like any other, so that fast weights can learn it.
+// Reads and generates text with one session. Sampled tokens are read like any others, so fast weights can learn them.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,10 @@ struct GenerationOptions {
   Adaptation adaptation = Adaptation::write;
   int64_t max_tokens = 128;
   std::vector<std::string> stops;
-  bool ignore_end = false;  // goes on after the vocabulary's end token
+  bool ignore_end = false;  // continue past the vocabulary's end token
 };
+
+void add_fields(Fields& fields, GenerationOptions& options);
 
 enum class StopReason { end_token, stop_text, max_tokens };
 
@@ -30,11 +32,11 @@ struct Generation {
   double seconds = 0;
 };
 
-// The loss of what was read, in nats over the tokens that had something before them.
+// Sum of the losses in nats, over the tokens that have a token before them.
 struct ReadingLoss {
   double sum = 0;
   int64_t tokens = 0;
-  int64_t read_tokens = 0;  // with the first one of a text, which nothing predicts
+  int64_t read_tokens = 0;  // including the first token of a text, which is not predicted
   double seconds = 0;
 };
 
@@ -42,10 +44,10 @@ class Generator {
  public:
   Generator(const LanguageModel& model, Session& session) : model_(model), session_(session) {}
 
-  // In the chunked form; leaves the same session as token by token.
+  // Reads in chunks; the session ends up as if the tokens were read one by one.
   ReadingLoss read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress = {});
 
-  // Continues the text. Every generated token has also been read when this returns.
+  // Continues the text. When this returns, the session has read every generated token.
   Generation generate(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text = {});
 
  private:

@@ -38,12 +38,16 @@ void keep_min_p(Candidates& all, double min_p) {
 }  // namespace
 
 void add_fields(Fields& fields, SamplerOptions& options) {
-  fields.add("temperature", options.temperature, "0: always the likeliest token").range(0, 100).alias("temp");
-  fields.add("top_k", options.top_k, "choose among so many of the likeliest tokens; 0: all").range(0, 1 << 30);
-  fields.add("top_p", options.top_p, "choose among the likeliest ones with this share of the probability").range(0, 1);
-  fields.add("min_p", options.min_p, "drop tokens below this share of the likeliest one's probability").range(0, 1);
-  fields.add("repeat_penalty", options.repeat_penalty, "divides the logits of recent tokens; 1: none").range(0.01, 100);
-  fields.add("repeat_last", options.repeat_last, "how many tokens are recent")
+  fields.add("temperature", options.temperature, "sampling temperature; 0: always the most likely token")
+      .range(0, 100)
+      .alias("temp");
+  fields.add("top_k", options.top_k, "sample from this many most likely tokens; 0: all").range(0, 1 << 30);
+  fields.add("top_p", options.top_p, "sample from the most likely tokens with this total probability; 1: all")
+      .range(0, 1);
+  fields.add("min_p", options.min_p, "drop tokens below this share of the highest probability; 0: none").range(0, 1);
+  fields.add("repeat_penalty", options.repeat_penalty, "penalty on the logits of recent tokens; 1: none")
+      .range(0.01, 100);
+  fields.add("repeat_last", options.repeat_last, "number of tokens that count as recent")
       .range(0, recent_tokens)
       .alias("repeat_last_n");
 }
@@ -70,8 +74,7 @@ std::vector<Sampler::Candidate> Sampler::candidates(std::span<const float> logit
   const auto changed = penalized(logits, recent);
   Candidates all(changed.size());
   for (size_t token = 0; token < all.size(); ++token) {
-    if (std::isnan(changed[token]))
-      fail("generation", "logits that are numbers", "NaN", "the model's weights diverged");
+    if (std::isnan(changed[token])) fail("generation", "finite logits", "NaN", "the model's weights diverged");
     all[token] = {static_cast<int64_t>(token), changed[token], 0};
   }
   const auto most = static_cast<size_t>(options_.top_k);

@@ -1,4 +1,4 @@
-// Session files looked at and changed without their model.
+// Describes and edits session files without their model.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct SessionFacts {
 };
 SessionFacts describe_session(const std::string& path);
 
-// Each writes the file anew, atomically; one that is damaged is refused and stays as it is.
-void reset_session(const std::string& path);                 // forgets the fast weights, keeps the KV cache
+// Each replaces the file atomically. A damaged file is rejected and left unchanged.
+void reset_session(const std::string& path);                 // clears the fast-weight state, keeps the KV cache
 void decay_session(const std::string& path, double factor);  // multiplies the fast-weight state
 void copy_session(const std::string& from, const std::string& to);
 

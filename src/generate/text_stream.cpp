@@ -8,10 +8,10 @@
 namespace fwl {
 namespace {
 
-// What joins a token to the text before it shows within so many tokens.
+// Tokens of context for decoding: a token's text depends on no more than these before it.
 constexpr size_t joining_tokens = 4;
 
-// Where a character starts that further bytes could complete; the text's length if there is none.
+// The start of an incomplete UTF-8 character at the end of the text; the text's size if there is none.
 size_t unfinished_character(std::string_view text) {
   const size_t longest = std::min<size_t>(3, text.size());
   for (size_t back = 1; back <= longest; ++back) {
@@ -23,7 +23,7 @@ size_t unfinished_character(std::string_view text) {
   return text.size();
 }
 
-// Where the text's end begins to look like `stop`.
+// The start of the longest suffix of the text that is a prefix of `stop`; the text's size if there is none.
 size_t possible_start(std::string_view text, std::string_view stop) {
   for (size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length)
     if (text.ends_with(stop.substr(0, length))) return text.size() - length;
@@ -46,10 +46,10 @@ std::string TextStream::push(TokenId token) {
   const auto after = tokenizer_.decode(context_);
   if (context_.size() > joining_tokens) context_.erase(context_.begin());
   held_ += after.substr(std::min(before.size(), after.size()));
-  return taken();
+  return release();
 }
 
-std::string TextStream::taken() {
+std::string TextStream::release() {
   size_t stop_at = held_.size();
   for (const auto& stop : stops_) {
     const auto found = held_.find(stop);

@@ -1,4 +1,4 @@
-// Tokens to text while they come: whole characters only, and nothing that may yet turn out to be a stop text.
+// Decodes tokens as they are generated. Holds back incomplete characters and possible beginnings of a stop text.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@ namespace fwl {
 
 class TextStream {
  public:
-  // `before`: the tokens that the text goes on from; what joins two tokens depends on the one before.
+  // `before`: the preceding tokens; a token's text can depend on them.
   TextStream(const Tokenizer& tokenizer, std::span<const int64_t> before, std::vector<std::string> stops);
 
-  std::string push(TokenId token);                 // the text that is certain now
-  std::string finish();                            // what was held back
-  bool is_stopped() const { return is_stopped_; }  // a stop text came; it and what follows is left out
+  std::string push(TokenId token);                 // text that can be shown now
+  std::string finish();                            // text that was held back
+  bool is_stopped() const { return is_stopped_; }  // a stop text occurred; it and later text are dropped
 
  private:
-  std::string taken();  // of held_, what can no longer become part of a stop text
+  std::string release();  // removes from held_ what cannot be part of a stop text or an incomplete character
 
   const Tokenizer& tokenizer_;
   std::vector<TokenId> context_;

@@ -6,8 +6,17 @@
 #include "head/adaptive_softmax_head.h"
 #include "head/softmax_head.h"
 #include "support/error.h"
+#include "support/fields.h"
 
 namespace fwl {
+
+void add_fields(Fields& fields, const std::string& prefix, HeadOptions& options) {
+  fields
+      .add(prefix + "skip_probability_below", options.skip_probability_below,
+           "learning skips blocks of the vocabulary in which every probability is lower; 0: exact")
+      .range(0, 1);
+  fields.add(prefix + "head_block_bytes", options.block_bytes, "memory for one block of logits").range(1, 1e12);
+}
 
 HeadFactory::HeadFactory(const VocabularyConfig& config, const EmbeddingTables& embedding, const HeadNames& names,
                          const Initial& initial, ParameterList& list)
@@ -15,13 +24,16 @@ HeadFactory::HeadFactory(const VocabularyConfig& config, const EmbeddingTables& 
   switch (config_.head) {
     case HeadKind::softmax:
       ask_for_softmax(names, initial, list);
-      kept_ = make_softmax();
       break;
     case HeadKind::adaptive_softmax:
       ask_for_adaptive_softmax(list);
-      kept_ = make_adaptive_softmax();
       break;
   }
+  kept_ = make();
+}
+
+std::shared_ptr<const Head> HeadFactory::make() const {
+  return config_.head == HeadKind::adaptive_softmax ? make_adaptive_softmax() : make_softmax();
 }
 
 std::shared_ptr<const Head> HeadFactory::head() const {
@@ -33,6 +45,11 @@ void HeadFactory::weights_moved() {
   if (config_.head == HeadKind::adaptive_softmax) kept_ = make_adaptive_softmax();
 }
 
+void HeadFactory::set_options(const HeadOptions& options) {
+  options_ = options;
+  kept_ = make();
+}
+
 void HeadFactory::ask_for_softmax(const HeadNames& names, const Initial& initial, ParameterList& list) {
   weights_.push_back(config_.is_tied ? Matrix()
                                      : list.head_matrix(names.weight, config_.size, config_.hidden_size, initial));
@@ -41,7 +58,7 @@ void HeadFactory::ask_for_softmax(const HeadNames& names, const Initial& initial
 }
 
 std::shared_ptr<const Head> HeadFactory::make_softmax() const {
-  return std::make_shared<SoftmaxHead>(config_.is_tied ? embedding_.tables[0] : weights_[0], biases_[0]);
+  return std::make_shared<SoftmaxHead>(config_.is_tied ? embedding_.tables[0] : weights_[0], biases_[0], options_);
 }
 
 // With divisor 1 there is one table for all clusters, and a projection only where the sizes differ.
@@ -87,7 +104,7 @@ std::shared_ptr<const Head> HeadFactory::make_adaptive_softmax() const {
                                            : biases_[static_cast<size_t>(cluster)];
     clusters.push_back({cluster_weight(cluster), bias, cluster_projection(cluster)});
   }
-  return std::make_shared<AdaptiveSoftmaxHead>(clusters, tail_weight_, tail_bias_);
+  return std::make_shared<AdaptiveSoftmaxHead>(clusters, tail_weight_, tail_bias_, options_);
 }
 
 }  // namespace fwl

@@ -10,6 +10,8 @@
 
 namespace fwl {
 
+class Fields;
+
 // What a tied head shares with the embedding.
 struct EmbeddingTables {
   std::vector<Matrix> tables;           // tokens,d: one, or with a divisor one per cluster
@@ -21,6 +23,9 @@ struct HeadNames {
   std::string weight, bias;
 };
 
+// `prefix` goes before the names.
+void add_fields(Fields& fields, const std::string& prefix, HeadOptions& options);
+
 class HeadFactory {
  public:
   HeadFactory() = default;
@@ -31,8 +36,10 @@ class HeadFactory {
   // graph in which they are used.
   std::shared_ptr<const Head> head() const;
   void weights_moved();  // to another device: slices stay where they were
+  void set_options(const HeadOptions& options);
 
  private:
+  std::shared_ptr<const Head> make() const;
   void ask_for_softmax(const HeadNames& names, const Initial& initial, ParameterList& list);
   void ask_for_adaptive_softmax(ParameterList& list);
   std::shared_ptr<const Head> make_softmax() const;
@@ -41,6 +48,7 @@ class HeadFactory {
   at::Tensor cluster_projection(int64_t cluster) const;
 
   VocabularyConfig config_;
+  HeadOptions options_;
   EmbeddingTables embedding_;
   std::vector<Matrix> weights_;  // undefined where tied
   std::vector<at::Tensor> biases_, projections_;

@@ -23,7 +23,7 @@ void multiply_shifted_row(const float* p, float* q, const float* shift, int64_t 
 void rms_norm_row(const float* x, const float* gain, float epsilon, int64_t count, float* out);
 void swiglu_row(const float* gate, const float* up, int64_t count, float* out);
 
-// Rotates pairs of numbers: one from each half, or neighbours.
+// Rotates pairs of values: one from each half, or neighbours.
 void rotate_halves(float* x, const float* cosines, const float* sines, int64_t half);
 void rotate_neighbours(float* x, const float* cosines, const float* sines, int64_t half);
 

@@ -10,13 +10,13 @@ namespace fwl {
 TemplateValues arguments_by_name(TemplateMeter& meter, std::string_view function, const TemplateArguments& arguments,
                                  std::initializer_list<std::string_view> names) {
   if (arguments.positional.size() > names.size())
-    meter.fail(fmt::format("at most {} arguments of {}", names.size(), function),
+    meter.fail(fmt::format("at most {} arguments for {}", names.size(), function),
                fmt::format("{}", arguments.positional.size()));
   auto values = arguments.positional;
   values.resize(names.size());
   for (const auto& [name, value] : arguments.named) {
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) meter.fail(fmt::format("an argument that {} has", function), "'" + printable(name) + "'");
+    if (found == names.end()) meter.fail(fmt::format("an argument of {}", function), "'" + printable(name) + "'");
     values[static_cast<size_t>(found - names.begin())] = value;
   }
   return values;
@@ -24,7 +24,7 @@ TemplateValues arguments_by_name(TemplateMeter& meter, std::string_view function
 
 const std::string& text_argument(TemplateMeter& meter, std::string_view function, const TemplateValue& value) {
   const auto* text = text_in(value);
-  if (!text) meter.fail(fmt::format("a text for {}", function), kind_of(value));
+  if (!text) meter.fail(fmt::format("a string for {}", function), kind_of(value));
   return *text;
 }
 

@@ -1,4 +1,4 @@
-// The filters, tests and methods that templates may use.
+// The filters, tests, methods and functions that templates can use.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ struct TemplateArguments {
   std::vector<std::pair<std::string, TemplateValue>> named = {};
 };
 
-// The arguments in the order of these names; missing ones are undefined. Throws a UserError if there are others.
+// The arguments in the order of `names`; missing ones are undefined. Throws a UserError for any others.
 TemplateValues arguments_by_name(TemplateMeter& meter, std::string_view function, const TemplateArguments& arguments,
                                  std::initializer_list<std::string_view> names);
 

@@ -53,7 +53,7 @@ void TemplateCursor::fail(std::string_view expected, std::string_view got, std::
 
 TemplateCursor::Level::Level(TemplateCursor& cursor) : cursor_(cursor) {
   if (cursor.depth_ >= TemplateLimits::nesting)
-    cursor.fail(fmt::format("nesting of at most {}", TemplateLimits::nesting), "more");
+    cursor.fail(fmt::format("at most {} levels of nesting", TemplateLimits::nesting), "more");
   ++cursor.depth_;
 }
 

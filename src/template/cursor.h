@@ -34,7 +34,7 @@ class TemplateCursor {
   [[noreturn]] void fail(std::string_view expected) const;  // got: the current token
   [[noreturn]] void fail(std::string_view expected, std::string_view got, std::string_view cause = {}) const;
 
-  // Exists while something nested is parsed.
+  // One level of nesting, for the life of the object.
   class Level {
    public:
     explicit Level(TemplateCursor& cursor);

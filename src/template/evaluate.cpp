@@ -18,10 +18,10 @@ TemplateValue TemplateRenderer::evaluate(const Expression& expression, const Tem
       const auto* found = scope.find(expression.text);
       return found ? *found : TemplateValue();
     }
-    case Expression::Kind::both:
-    case Expression::Kind::either: {
+    case Expression::Kind::logical_and:
+    case Expression::Kind::logical_or: {
       auto left = evaluate(*expression.parts[0], scope);
-      const bool decides = is_true(left) == (expression.kind == Expression::Kind::either);
+      const bool decides = is_true(left) == (expression.kind == Expression::Kind::logical_or);
       return decides ? left : evaluate(*expression.parts[1], scope);
     }
     case Expression::Kind::conditional: {
@@ -31,7 +31,7 @@ TemplateValue TemplateRenderer::evaluate(const Expression& expression, const Tem
     case Expression::Kind::list:
     case Expression::Kind::tuple:
     case Expression::Kind::dict:
-    case Expression::Kind::joining:
+    case Expression::Kind::concatenation:
       return evaluate_collection(expression, scope);
     case Expression::Kind::comparison:
       return evaluate_comparison(expression, scope);
@@ -54,7 +54,7 @@ TemplateValue TemplateRenderer::evaluate_operation(const Expression& expression,
         meter_.fail(fmt::format("a value of '{}'", printable(expression.parts[0]->text)), "undefined");
       return member_of(meter_, first, text);
     }
-    case Expression::Kind::negation:
+    case Expression::Kind::logical_not:
       return !is_true(first);
     case Expression::Kind::sign:
       return signed_number(meter_, text, first);
@@ -75,7 +75,7 @@ TemplateValue TemplateRenderer::evaluate_collection(const Expression& expression
   TemplateValues values;
   for (const auto& part : expression.parts) values.push_back(evaluate(*part, scope));
   meter_.set_line(expression.line);
-  if (expression.kind == Expression::Kind::joining) {
+  if (expression.kind == Expression::Kind::concatenation) {
     std::string text;
     for (const auto& value : values) text += printed(meter_, value);
     return text_value(std::move(text));
@@ -85,7 +85,7 @@ TemplateValue TemplateRenderer::evaluate_collection(const Expression& expression
   std::vector<std::pair<std::string, TemplateValue>> entries;
   for (size_t i = 0; i + 1 < values.size(); i += 2) {
     const auto* key = text_in(values[i]);
-    if (!key) meter_.fail("a text as the key of a dict", kind_of(values[i]));
+    if (!key) meter_.fail("a string as the key of a dict", kind_of(values[i]));
     entries.emplace_back(*key, values[i + 1]);
   }
   return dict_value(meter_, entries);
@@ -126,7 +126,7 @@ TemplateValue TemplateRenderer::evaluate_call(const Expression& expression, cons
     const auto object = evaluate(*function.parts[0], scope);
     return method_result(meter_, function.text, object, evaluate_arguments(expression, scope));
   }
-  if (function.kind != Expression::Kind::name) meter_.fail("the name of a function before '('", "something else");
+  if (function.kind != Expression::Kind::name) meter_.fail("the name of a function before '('", "another expression");
   const auto* found = scope.find(function.text);
   const auto arguments = evaluate_arguments(expression, scope);
   if (!found) return call_function(function.text, arguments);
@@ -160,7 +160,7 @@ TemplateValue TemplateRenderer::new_namespace(const TemplateArguments& arguments
 TemplateValue TemplateRenderer::call_macro(const TemplateMacro& macro, const TemplateArguments& arguments) {
   const auto& parameters = macro.parameters;
   if (arguments.positional.size() > parameters.size())
-    meter_.fail(fmt::format("at most {} arguments of {}", parameters.size(), macro.name),
+    meter_.fail(fmt::format("at most {} arguments for {}", parameters.size(), macro.name),
                 fmt::format("{}", arguments.positional.size()));
   TemplateScope inner(&globals_);
   for (size_t i = 0; i < arguments.positional.size(); ++i) inner.set(parameters[i].name, arguments.positional[i]);

@@ -6,10 +6,10 @@ namespace fwl {
 
 TemplateExpressionPointer TemplateExpressionParser::expression() {
   const TemplateCursor::Level level(cursor_);
-  auto left = either();
+  auto left = logical_or();
   while (cursor_.take_name("if")) {
     auto node = start(Kind::conditional, std::move(left));
-    node.parts.push_back(either());
+    node.parts.push_back(logical_or());
     node.parts.push_back(cursor_.take_name("else") ? expression() : nullptr);
     left = finish(std::move(node));
   }
@@ -17,7 +17,7 @@ TemplateExpressionPointer TemplateExpressionParser::expression() {
 }
 
 TemplateExpressionPointer TemplateExpressionParser::tuple(AllowsInlineIf allows) {
-  const auto part = [&] { return allows == AllowsInlineIf::yes ? expression() : either(); };
+  const auto part = [&] { return allows == AllowsInlineIf::yes ? expression() : logical_or(); };
   auto first = part();
   if (!cursor_.is_symbol(",")) return first;
   auto node = start(Kind::tuple, std::move(first));
@@ -36,30 +36,30 @@ TemplateExpressionPointer TemplateExpressionParser::filters(TemplateExpressionPo
   return inner;
 }
 
-TemplateExpressionPointer TemplateExpressionParser::either() {
-  auto left = both();
+TemplateExpressionPointer TemplateExpressionParser::logical_or() {
+  auto left = logical_and();
   while (cursor_.take_name("or")) {
-    auto node = start(Kind::either, std::move(left));
-    node.parts.push_back(both());
+    auto node = start(Kind::logical_or, std::move(left));
+    node.parts.push_back(logical_and());
     left = finish(std::move(node));
   }
   return left;
 }
 
-TemplateExpressionPointer TemplateExpressionParser::both() {
-  auto left = negation();
+TemplateExpressionPointer TemplateExpressionParser::logical_and() {
+  auto left = logical_not();
   while (cursor_.take_name("and")) {
-    auto node = start(Kind::both, std::move(left));
-    node.parts.push_back(negation());
+    auto node = start(Kind::logical_and, std::move(left));
+    node.parts.push_back(logical_not());
     left = finish(std::move(node));
   }
   return left;
 }
 
-TemplateExpressionPointer TemplateExpressionParser::negation() {
+TemplateExpressionPointer TemplateExpressionParser::logical_not() {
   if (!cursor_.take_name("not")) return comparison();
   const TemplateCursor::Level level(cursor_);
-  return finish(start(Kind::negation, negation()));
+  return finish(start(Kind::logical_not, logical_not()));
 }
 
 // Consumes a comparison operator; an empty string if there is none.
@@ -101,13 +101,13 @@ TemplateExpressionPointer TemplateExpressionParser::arithmetic(std::initializer_
 }
 
 TemplateExpressionPointer TemplateExpressionParser::sum() {
-  return arithmetic({"+", "-"}, [&] { return joining(); });
+  return arithmetic({"+", "-"}, [&] { return concatenation(); });
 }
 
-TemplateExpressionPointer TemplateExpressionParser::joining() {
+TemplateExpressionPointer TemplateExpressionParser::concatenation() {
   auto first = product();
   if (!cursor_.is_symbol("~")) return first;
-  auto node = start(Kind::joining, std::move(first));
+  auto node = start(Kind::concatenation, std::move(first));
   while (cursor_.take_symbol("~")) node.parts.push_back(product());
   return finish(std::move(node));
 }
@@ -145,7 +145,7 @@ TemplateExpressionPointer TemplateExpressionParser::test(TemplateExpressionPoint
   else if (has_bare_argument())
     node.parts.push_back(postfix(primary()));
   auto result = finish(std::move(node));
-  return is_negated ? finish(start(Kind::negation, std::move(result))) : std::move(result);
+  return is_negated ? finish(start(Kind::logical_not, std::move(result))) : std::move(result);
 }
 
 // `is divisibleby 3`, but not `is none and …`.

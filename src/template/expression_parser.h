@@ -26,13 +26,13 @@ class TemplateExpressionParser {
   using Kind = TemplateExpression::Kind;
   using Token = TemplateToken::Kind;
 
-  TemplateExpressionPointer either();
-  TemplateExpressionPointer both();
-  TemplateExpressionPointer negation();
+  TemplateExpressionPointer logical_or();
+  TemplateExpressionPointer logical_and();
+  TemplateExpressionPointer logical_not();
   TemplateExpressionPointer comparison();
   std::string take_comparison();
   TemplateExpressionPointer sum();
-  TemplateExpressionPointer joining();
+  TemplateExpressionPointer concatenation();
   TemplateExpressionPointer product();
   template <class Part>
   TemplateExpressionPointer arithmetic(std::initializer_list<std::string_view> symbols, Part part);

@@ -46,7 +46,7 @@ TemplateValue length_filter(TemplateMeter& meter, const TemplateValue& value, co
   if (const auto* dict = dict_in(value)) return static_cast<int64_t>(dict->entries.size());
   if (is_undefined(value)) return int64_t{0};
   const auto* text = text_in(value);
-  if (!text) meter.fail("something with a length", kind_of(value));
+  if (!text) meter.fail("a value with a length", kind_of(value));
   meter.spend_bytes(text->size());
   return static_cast<int64_t>(count_characters(*text));
 }

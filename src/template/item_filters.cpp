@@ -22,7 +22,7 @@ TemplateValue attribute_of(TemplateMeter& meter, TemplateValue item, const Templ
 
 // Removes the first argument and returns it.
 TemplateValue taken_first(TemplateMeter& meter, std::string_view filter, TemplateArguments& arguments) {
-  if (arguments.positional.empty()) meter.fail(fmt::format("an argument of {}", filter), "none");
+  if (arguments.positional.empty()) meter.fail(fmt::format("an argument for {}", filter), "none");
   auto first = arguments.positional.front();
   arguments.positional.erase(arguments.positional.begin());
   return first;

@@ -55,13 +55,13 @@ TemplateValue item_at(TemplateMeter& meter, const TemplateValue& value, int64_t 
 
 TemplateValue item_of(TemplateMeter& meter, const TemplateValue& value, const TemplateValue& index) {
   if (const auto* name = text_in(index)) return member_of(meter, value, *name);
-  if (is_undefined(value)) meter.fail("something with items", "undefined");
+  if (is_undefined(value)) meter.fail("a value with items", "undefined");
   const auto place = integer_in(index);
   return place ? item_at(meter, value, *place) : TemplateValue();
 }
 
 TemplateValue member_of(TemplateMeter& meter, const TemplateValue& value, std::string_view name) {
-  if (is_undefined(value)) meter.fail(fmt::format("something with a member '{}'", printable(name)), "undefined");
+  if (is_undefined(value)) meter.fail(fmt::format("a value with a member '{}'", printable(name)), "undefined");
   if (const auto* dict = dict_in(value)) {
     meter.spend(1 + dict->entries.size() / 4);
     const auto* found = dict->find(name);
@@ -78,7 +78,7 @@ TemplateValue slice_of(TemplateMeter& meter, const TemplateValue& value, const T
                        const TemplateValue& stop, const TemplateValue& step) {
   const auto first = slice_bound(meter, start), last = slice_bound(meter, stop);
   const auto stride = slice_bound(meter, step).value_or(1);
-  if (stride == 0) meter.fail("a step of a slice", "0");
+  if (stride == 0) meter.fail("a nonzero step in a slice", "0");
   if (const auto* list = list_in(value)) {
     const auto places = slice_places(list->items.size(), first, last, stride);
     meter.spend(places.count);
@@ -87,7 +87,7 @@ TemplateValue slice_of(TemplateMeter& meter, const TemplateValue& value, const T
     return list_value(meter, std::move(items), list->is_tuple);
   }
   const auto* text = text_in(value);
-  if (!text) meter.fail("a list or a text before a slice", kind_of(value));
+  if (!text) meter.fail("a list or a string before a slice", kind_of(value));
   meter.spend(text->size());
   const auto characters = characters_of(*text);
   const auto places = slice_places(characters.size(), first, last, stride);

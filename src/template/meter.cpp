@@ -13,8 +13,7 @@ void fail_in_template(std::string_view where, int line, std::string_view expecte
 }
 
 void TemplateMeter::spend(size_t steps) {
-  if (steps > steps_left_)
-    fail(fmt::format("at most {} steps", TemplateLimits::steps), "more", "a template without end");
+  if (steps > steps_left_) fail(fmt::format("at most {} steps", TemplateLimits::steps), "more", "an endless loop?");
   steps_left_ -= steps;
 }
 
@@ -29,7 +28,7 @@ void TemplateMeter::refuse(std::string_view message) const {
 TemplateMeter::Level::Level(TemplateMeter& meter) : meter_(meter) {
   constexpr int deepest = TemplateLimits::rendering_depth;
   if (meter.depth_ >= deepest)
-    meter.fail(fmt::format("nesting of at most {}", deepest), "more", "a macro that calls itself without end");
+    meter.fail(fmt::format("at most {} levels of nesting", deepest), "more", "a macro that calls itself endlessly?");
   ++meter.depth_;
 }
 

@@ -1,4 +1,4 @@
-// Limits the resources of rendering an untrusted template, and knows the current line for errors.
+// Limits the resources of rendering an untrusted template, and tracks the current line for errors.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class TemplateMeter {
   // For raise_exception: the template rejects its input with a message.
   [[noreturn]] void refuse(std::string_view message) const;
 
-  // Exists while something nested is rendered.
+  // One level of nesting, for the life of the object.
   class Level {
    public:
     explicit Level(TemplateMeter& meter);

@@ -12,7 +12,7 @@ Number TemplateExpressionParser::taken_number() {
   const auto& text = cursor_.now().text;
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) cursor_.fail("a number of 64 bits");
+  if (error != std::errc() || end != text.data() + text.size()) cursor_.fail("a 64-bit number");
   cursor_.take();
   return number;
 }
@@ -30,7 +30,7 @@ TemplateExpressionPointer TemplateExpressionParser::finish(TemplateExpression no
   for (const auto& part : node.parts) add_depth(part);
   for (const auto& keyword : node.keywords) add_depth(keyword.second);
   if (node.depth > TemplateLimits::expression_depth)
-    cursor_.fail(fmt::format("an expression at most {} deep", TemplateLimits::expression_depth), "a deeper one");
+    cursor_.fail(fmt::format("an expression at most {} levels deep", TemplateLimits::expression_depth), "a deeper one");
   return std::make_unique<const TemplateExpression>(std::move(node));
 }
 
@@ -91,7 +91,7 @@ void TemplateExpressionParser::arguments(TemplateExpression& node) {
       cursor_.take();
       node.keywords.emplace_back(std::move(name), expression());
     } else {
-      if (!node.keywords.empty()) cursor_.fail("arguments with names after those without");
+      if (!node.keywords.empty()) cursor_.fail("positional arguments before keyword arguments");
       node.parts.push_back(expression());
     }
     if (!cursor_.is_symbol(")")) cursor_.expect_symbol(",");

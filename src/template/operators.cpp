@@ -12,8 +12,7 @@ namespace {
 
 [[noreturn]] void fail_operation(const TemplateMeter& meter, std::string_view symbol, const TemplateValue& left,
                                  const TemplateValue& right) {
-  meter.fail(fmt::format("values that {} can be used on", symbol),
-             fmt::format("{} and {}", kind_of(left), kind_of(right)));
+  meter.fail(fmt::format("operands that {} supports", symbol), fmt::format("{} and {}", kind_of(left), kind_of(right)));
 }
 
 TemplateValue concatenated_lists(TemplateMeter& meter, const TemplateList& left, const TemplateList& right) {
@@ -44,7 +43,7 @@ TemplateValue integer_result(TemplateMeter& meter, char symbol, int64_t left, in
     const bool rounds_down = left % right != 0 && (left < 0) != (right < 0);
     result = symbol == '/' ? left / right - (rounds_down ? 1 : 0) : left % right + (rounds_down ? right : 0);
   }
-  if (is_too_large) meter.fail("a number of 64 bits", "a larger one");
+  if (is_too_large) meter.fail("a 64-bit number", "a larger one");
   return result;
 }
 
@@ -74,7 +73,7 @@ bool is_in(TemplateMeter& meter, const TemplateValue& item, const TemplateValue&
   if (is_undefined(container)) return false;
   const auto* part = text_in(item);
   if (const auto* text = text_in(container)) {
-    if (!part) meter.fail("a text to look for in a text", kind_of(item));
+    if (!part) meter.fail("a string to look for in a string", kind_of(item));
     meter.spend_bytes(text->size() + part->size());
     return find_text(*text, *part) != std::string::npos;
   }

@@ -20,7 +20,7 @@ bool comparison_result(TemplateMeter& meter, std::string_view symbol, const Temp
 TemplateValue item_of(TemplateMeter& meter, const TemplateValue& value, const TemplateValue& index);
 TemplateValue member_of(TemplateMeter& meter, const TemplateValue& value, std::string_view name);
 
-// value[start:stop:step], each of which may be none.
+// value[start:stop:step]; each of the three may be none.
 TemplateValue slice_of(TemplateMeter& meter, const TemplateValue& value, const TemplateValue& start,
                        const TemplateValue& stop, const TemplateValue& step);
 

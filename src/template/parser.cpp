@@ -92,7 +92,7 @@ class TemplateParser {
   Statement loop(int line) {
     cursor_.take();
     Statement statement{.kind = Statement::Kind::loop, .line = line, .target = target()};
-    if (!statement.target.member.empty()) cursor_.fail("names after for", "a member");
+    if (!statement.target.member.empty()) cursor_.fail("variable names after for", "a member");
     cursor_.expect_name("in");
     statement.value = expressions_.tuple(AllowsInlineIf::no);
     if (cursor_.take_name("if")) statement.condition = expressions_.expression();
@@ -144,7 +144,7 @@ class TemplateParser {
   }
 
   Statement macro(int line) {
-    if (inner_scopes_) cursor_.fail("macros outside of loops and other macros", "one inside");
+    if (inner_scopes_) cursor_.fail("macros outside loops and other macros", "one inside");
     cursor_.take();
     TemplateMacro macro;
     macro.name = cursor_.expect_any_name();
@@ -174,8 +174,8 @@ class TemplateParser {
 
   Statement loop_control(int line) {
     if (!loops_) cursor_.fail("break and continue inside a loop", "one outside");
-    const bool leaves = cursor_.take().text == "break";
-    return {.kind = leaves ? Statement::Kind::leave_loop : Statement::Kind::next_round, .line = line};
+    const bool is_break = cursor_.take().text == "break";
+    return {.kind = is_break ? Statement::Kind::break_loop : Statement::Kind::continue_loop, .line = line};
   }
 
   TemplateCursor cursor_;

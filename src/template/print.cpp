@@ -123,7 +123,7 @@ class ValuePrinter {
       return is_json ? printed_real(*real, "Infinity", "NaN") : printed_real(*real, "inf", "nan");
     if (const auto integer = integer_in(value)) return fmt::format("{}", *integer);
     if (is_undefined(value) && !is_json) return "Undefined";
-    meter_.fail("something that can be written", kind_of(value));
+    meter_.fail("a value that can be printed", kind_of(value));
   }
 
   void start_line(int level) {

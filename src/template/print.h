@@ -8,10 +8,10 @@
 
 namespace fwl {
 
-// A string as it is, strings inside lists and dicts in quotes. Undefined is empty.
+// As str() in Python: a string unchanged, strings inside lists and dicts quoted. Undefined prints as nothing.
 std::string printed(TemplateMeter& meter, const TemplateValue& value);
 
-// On one line, or with each item on its own line, indented by `indent` spaces per level.
+// As JSON, on one line, or with each item on its own line, indented by `indent` spaces per level.
 std::string json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent = {});
 
 }  // namespace fwl

@@ -38,7 +38,8 @@ std::string TemplateRenderer::render(const TemplateBlock& block) {
 
 void TemplateRenderer::write(std::string_view text) {
   constexpr auto most = TemplateLimits::output_bytes;
-  if (output_.size() + text.size() > most) meter_.fail(fmt::format("a text of at most {} bytes", most), "a longer one");
+  if (output_.size() + text.size() > most)
+    meter_.fail(fmt::format("an output of at most {} bytes", most), "a longer one");
   meter_.spend_bytes(text.size());
   output_ += text;
 }
@@ -54,9 +55,9 @@ TemplateRenderer::Flow TemplateRenderer::run(const TemplateBlock& block, Templat
   for (const auto& statement : block) {
     meter_.set_line(statement.line);
     meter_.spend(1);
-    if (const auto flow = run(statement, scope); flow != Flow::onward) return flow;
+    if (const auto flow = run(statement, scope); flow != Flow::next) return flow;
   }
-  return Flow::onward;
+  return Flow::next;
 }
 
 TemplateRenderer::Flow TemplateRenderer::run(const Statement& statement, TemplateScope& scope) {
@@ -84,18 +85,18 @@ TemplateRenderer::Flow TemplateRenderer::run(const Statement& statement, Templat
       TemplateScope inner(&scope);
       return run(statement.branches[0].body, inner);
     }
-    case Statement::Kind::leave_loop:
-      return Flow::leaves_loop;
-    case Statement::Kind::next_round:
-      return Flow::next_round;
+    case Statement::Kind::break_loop:
+      return Flow::break_loop;
+    case Statement::Kind::continue_loop:
+      return Flow::continue_loop;
   }
-  return Flow::onward;
+  return Flow::next;
 }
 
 TemplateRenderer::Flow TemplateRenderer::run_condition(const Statement& statement, TemplateScope& scope) {
   for (const auto& [condition, body] : statement.branches)
     if (!condition || is_true(evaluate(*condition, scope))) return run(body, scope);
-  return Flow::onward;
+  return Flow::next;
 }
 
 TemplateValues TemplateRenderer::loop_items(const Statement& statement, TemplateScope& scope) {
@@ -116,9 +117,9 @@ TemplateRenderer::Flow TemplateRenderer::run_loop(const Statement& statement, Te
     TemplateScope inner(&scope);
     inner.set("loop", loop_state(meter_, items, round));
     assign(statement.target, items[round], inner);
-    if (run(statement.branches[0].body, inner) == Flow::leaves_loop) return Flow::onward;
+    if (run(statement.branches[0].body, inner) == Flow::break_loop) return Flow::next;
   }
-  if (!items.empty() || statement.branches.size() < 2) return Flow::onward;
+  if (!items.empty() || statement.branches.size() < 2) return Flow::next;
   TemplateScope inner(&scope);
   return run(statement.branches[1].body, inner);
 }

@@ -24,10 +24,10 @@ class TemplateScope {
   std::map<std::string, TemplateValue, std::less<>> values_;
 };
 
-// For one rendering, limited by the meter.
+// Renders one template once, within the limits of the meter.
 class TemplateRenderer {
  public:
-  // `globals` holds the names that the template can use; its assignments are added to it.
+  // `globals` holds the names that the template can use, and receives its assignments.
   TemplateRenderer(TemplateMeter& meter, TemplateScope& globals) : meter_(meter), globals_(globals) {}
 
   std::string render(const TemplateBlock& block);
@@ -35,7 +35,7 @@ class TemplateRenderer {
  private:
   using Expression = TemplateExpression;
   using Statement = TemplateStatement;
-  enum class Flow { onward, leaves_loop, next_round };
+  enum class Flow { next, break_loop, continue_loop };
 
   Flow run(const TemplateBlock& block, TemplateScope& scope);
   Flow run(const Statement& statement, TemplateScope& scope);

@@ -85,7 +85,7 @@ class TemplateTagLexer {
     const auto rest = source_.rest();
     size_t end = 1;
     while (end < rest.size() && rest[end] != rest[0]) end += rest[end] == '\\' ? 2 : 1;
-    if (end >= rest.size()) source_.fail("a string that ends", "the end of the template");
+    if (end >= rest.size()) source_.fail("a closing quote", "the end of the template");
     tokens_.push_back({TemplateToken::Kind::string, source_.line(), unescaped(rest.substr(1, end - 1))});
     source_.take(end + 1);
   }
@@ -126,7 +126,7 @@ class TemplateTagLexer {
       value = value * 16 + static_cast<uint32_t>(digit);
     }
     if (!is_number || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
-      source_.fail("an escape that names a character", "'\\" + printable(text.substr(0, digits)) + "'");
+      source_.fail("an escape of a valid character", "'\\" + printable(text.substr(0, digits)) + "'");
     append_utf8(value, result);
     text.remove_prefix(digits);
   }
@@ -140,7 +140,7 @@ class TemplateTagLexer {
       source_.fail("a name, a number, a string or an operator", "'" + printable(source_.rest().substr(0, 1)) + "'");
     if (const auto place = opening.find(byte); place != std::string_view::npos) open_brackets_ += closing[place];
     if (closing.find(byte) != std::string_view::npos) {
-      if (open_brackets_.empty()) source_.fail("an opening bracket before it", fmt::format("'{}'", byte));
+      if (open_brackets_.empty()) source_.fail("a matching opening bracket", fmt::format("'{}'", byte));
       if (open_brackets_.back() != byte)
         source_.fail(fmt::format("'{}'", open_brackets_.back()), fmt::format("'{}'", byte));
       open_brackets_.pop_back();

@@ -142,7 +142,7 @@ std::vector<std::string_view> split_text(TemplateMeter& meter, std::string_view 
                                          std::optional<std::string_view> separator, int64_t most) {
   meter.spend(text.size());  // an upper bound on the number of parts
   if (!separator) return split_at_spaces(text, most);
-  if (separator->empty()) meter.fail("a separator", "an empty text");
+  if (separator->empty()) meter.fail("a separator", "an empty string");
   std::vector<std::string_view> parts;
   for (size_t start = 0;;) {
     const auto end = most == 0 ? std::string_view::npos : find_text(text, *separator, start);
@@ -155,7 +155,7 @@ std::vector<std::string_view> split_text(TemplateMeter& meter, std::string_view 
 
 std::string replace_text(TemplateMeter& meter, std::string_view text, std::string_view part, std::string_view by,
                          int64_t most) {
-  if (part.empty()) meter.fail("a text to replace", "an empty one");
+  if (part.empty()) meter.fail("a string to replace", "an empty one");
   meter.spend_bytes(text.size());
   std::string result;
   size_t start = 0;

@@ -15,25 +15,25 @@ using TemplateExpressionPointer = std::unique_ptr<const TemplateExpression>;
 
 struct TemplateExpression {
   enum class Kind {
-    literal,      // value
-    name,         // text
-    list,         // parts
-    tuple,        // parts
-    dict,         // parts: key, value, key, value, …
-    member,       // parts[0].text
-    item,         // parts[0][parts[1]]
-    slice,        // parts[0][parts[1]:parts[2]:parts[3]], where parts may be null
-    call,         // parts[0](parts[1], …, keywords)
-    filter,       // parts[0] | text(parts[1], …, keywords)
-    test,         // parts[0] is text(parts[1], …)
-    negation,     // not parts[0]
-    sign,         // text is + or -
-    both,         // parts[0] and parts[1]
-    either,       // parts[0] or parts[1]
-    arithmetic,   // parts[0] text parts[1]
-    joining,      // parts[0] ~ parts[1] ~ …
-    comparison,   // parts[0] operators[0] parts[1] operators[1] …
-    conditional,  // parts[0] if parts[1] else parts[2], which may be null
+    literal,        // value
+    name,           // text
+    list,           // parts
+    tuple,          // parts
+    dict,           // parts: key, value, key, value, …
+    member,         // parts[0].text
+    item,           // parts[0][parts[1]]
+    slice,          // parts[0][parts[1]:parts[2]:parts[3]], where parts may be null
+    call,           // parts[0](parts[1], …, keywords)
+    filter,         // parts[0] | text(parts[1], …, keywords)
+    test,           // parts[0] is text(parts[1], …)
+    logical_not,    // not parts[0]
+    sign,           // text is + or -
+    logical_and,    // parts[0] and parts[1]
+    logical_or,     // parts[0] or parts[1]
+    arithmetic,     // parts[0] text parts[1]
+    concatenation,  // parts[0] ~ parts[1] ~ …
+    comparison,     // parts[0] operators[0] parts[1] operators[1] …
+    conditional,    // parts[0] if parts[1] else parts[2], which may be null
   };
 
   Kind kind = Kind::literal;
@@ -46,7 +46,7 @@ struct TemplateExpression {
   std::vector<std::pair<std::string, TemplateExpressionPointer>> keywords = {};
 };
 
-// The name that holds the text of a capture for its filters; no name in a template can look like this.
+// Holds the text of a capture for its filters. Templates cannot use this name, because of its parentheses.
 constexpr const char* captured_text_name = "(captured)";
 
 struct TemplateStatement;
@@ -71,16 +71,16 @@ struct TemplateMacro {
 
 struct TemplateStatement {
   enum class Kind {
-    text,        // text
-    output,      // value
-    condition,   // the first of `branches` whose condition is null or true
-    loop,        // target in value if condition: branches[0]; else branches[1], if there is one
-    assignment,  // target = value
-    capture,     // target = the rendered branches[0], with the filters of value
-    macro,       // macro
-    scope,       // branches[0], with its own assignments
-    leave_loop,  // break
-    next_round,  // continue
+    text,           // text
+    output,         // value
+    condition,      // the first of `branches` whose condition is null or true
+    loop,           // target in value if condition: branches[0]; else branches[1], if there is one
+    assignment,     // target = value
+    capture,        // target = the rendered branches[0], with the filters of value
+    macro,          // macro
+    scope,          // branches[0], with its own assignments
+    break_loop,     // break
+    continue_loop,  // continue
   };
   struct Branch {
     TemplateExpressionPointer condition;

@@ -112,7 +112,7 @@ bool is_none(const TemplateValue& value) {
 
 std::string kind_of(const TemplateValue& value) {
   constexpr std::array names = {"undefined", "none",   "a boolean", "an integer",  "a float",
-                                "a text",    "a list", "a dict",    "a namespace", "a macro"};
+                                "a string",  "a list", "a dict",    "a namespace", "a macro"};
   static_assert(names.size() == std::variant_size_v<TemplateValue>);
   return names[value.index()];
 }
@@ -157,7 +157,7 @@ TemplateValues items_of(TemplateMeter& meter, const TemplateValue& value) {
     meter.spend(4 * text->size());
     for (const auto character : characters_of(*text)) items.push_back(text_value(std::string(character)));
   } else if (!is_undefined(value)) {
-    meter.fail("something with items", kind_of(value));
+    meter.fail("a value with items", kind_of(value));
   }
   return items;
 }

@@ -40,7 +40,7 @@ struct TemplateDict {
   const TemplateValue* find(std::string_view key) const;
 };
 
-// Owned by the rendering, because namespaces may refer to each other.
+// Owned by the renderer, because namespaces can refer to each other.
 struct TemplateNamespace {
   std::map<std::string, TemplateValue, std::less<>> members;
 };
@@ -50,7 +50,7 @@ TemplateValue list_value(const TemplateMeter& meter, TemplateValues items, bool 
 // If keys repeat, the last one wins.
 TemplateValue dict_value(TemplateMeter& meter, const std::vector<std::pair<std::string, TemplateValue>>& entries);
 
-// Null for other kinds.
+// Null if the value is of another kind.
 const std::string* text_in(const TemplateValue& value);
 const TemplateList* list_in(const TemplateValue& value);
 const TemplateDict* dict_in(const TemplateValue& value);

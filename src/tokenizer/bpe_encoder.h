@@ -1,4 +1,4 @@
-// The working memory of one thread for byte-level BPE, reused from call to call because of its cache.
+// The buffers and piece cache of one encoding thread for byte-level BPE, reused across calls.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class BpeTokenizer::Encoder {
   std::string normalized_;
 };
 
-// Lends encoders to threads; there are at most as many as threads that encode at the same time.
+// Lends encoders to threads; makes one per thread that encodes at the same time.
 class BpeTokenizer::EncoderPool {
  public:
   std::unique_ptr<Encoder> take();

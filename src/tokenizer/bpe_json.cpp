@@ -20,18 +20,18 @@ void refuse_settings(const std::string& where, const Json& model) {
   if (json_field<bool>(where, model, "byte_fallback", false))
     fail(where + ": byte_fallback", "false", "true", "this is a SentencePiece vocabulary; open its tokenizer.model");
   if (json_field<double>(where, model, "dropout", 0.0) != 0.0)
-    fail(where + ": dropout", "none", "some", "ids would be random");
+    fail(where + ": dropout", "none", "some", "dropout would make ids random");
 }
 
-// Ids may have gaps, but the limit keeps a single wrong number from allocating gigabytes.
+// Ids may have gaps. The limit keeps one wrong id from allocating gigabytes.
 void place_token(const std::string& where, std::string name, const Json& id, size_t limit, BpeVocabulary& vocabulary) {
   if (!id.is_number_integer() || id < 0 || id >= limit)
     fail(fmt::format("{}: token '{}'", where, name), fmt::format("an id below {}", limit), json_number_or_kind(id));
-  const auto place = id.get<size_t>();
-  if (place >= vocabulary.tokens.size()) vocabulary.tokens.resize(place + 1);
-  auto& slot = vocabulary.tokens[place];
+  const auto index = id.get<size_t>();
+  if (index >= vocabulary.tokens.size()) vocabulary.tokens.resize(index + 1);
+  auto& slot = vocabulary.tokens[index];
   if (!slot.empty() && slot != name)
-    fail(fmt::format("{}: token '{}'", where, name), "an id of its own", fmt::format("{}, which is '{}'", place, slot));
+    fail(fmt::format("{}: token '{}'", where, name), "an id of its own", fmt::format("{}, which is '{}'", index, slot));
   slot = std::move(name);
 }
 

@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// Up to this many symbols a plain scan, quadratic in their number, is faster than the heap.
+// Up to this many symbols, a plain quadratic scan is faster than the heap.
 constexpr size_t few_symbols = 100;
 
 uint64_t pair_of(TokenId left, TokenId right) {
@@ -61,7 +61,7 @@ void BpeMerges::apply_to_few(std::vector<TokenId>& ids, Workspace& workspace) co
   }
 }
 
-// Uses a linked list of symbols and a heap of pairs; skips pairs whose symbols have changed in the meantime.
+// Uses a linked list of symbols and a heap of pairs, and skips pairs whose symbols have changed since.
 void BpeMerges::apply_to_many(std::vector<TokenId>& ids, Workspace& workspace) const {
   auto& symbols = workspace.symbols;
   auto& heap = workspace.heap;

@@ -26,7 +26,7 @@ class BpeMerges {
   };
 
   explicit BpeMerges(size_t count);
-  // Merges are added in the order in which they were learned. False: the pair exists already.
+  // Merges are added in the order in which they were learned. Returns false if the pair exists already.
   bool add(TokenId left, TokenId right, TokenId merged);
 
   // Applies merges in the order in which they were learned, leftmost first. Changes `ids` in place.

@@ -86,7 +86,7 @@ void BpeTokenizer::read_tokens(const BpeVocabulary& vocabulary) {
 void BpeTokenizer::read_added(const BpeVocabulary& vocabulary) {
   for (const auto& token : vocabulary.added) {
     const auto label = fmt::format("{}: added token '{}'", where_, token.content);
-    if (token.content.empty()) fail(label, "a text", "nothing");
+    if (token.content.empty()) fail(label, "some content", "none");
     if (token.id < 0 || token.id >= vocabulary_size())
       fail(label, fmt::format("an id below {}", vocabulary_size()), fmt::format("{}", token.id));
     const auto& name = vocabulary.tokens[static_cast<size_t>(token.id)];

@@ -23,7 +23,7 @@ struct BpeVocabulary {
   std::vector<SplitStep> splits;
   bool ignores_merges = false;     // a piece that is a token becomes that token directly
   bool is_nfc = false;             // normalize text to Unicode's form C first
-  std::optional<TokenId> unknown;  // replaces bytes that have no token; without it they are left out
+  std::optional<TokenId> unknown;  // replaces bytes that have no token; without it they are dropped
   bool fuses_unknown = false;      // one unknown token for a run of such bytes
   std::optional<TokenId> begin, end;
 };
@@ -45,11 +45,11 @@ class BpeTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override { return begin_; }
   std::optional<TokenId> end_token() const override { return end_; }
-  // Known for the published split patterns, see split_cut.h; with others a document must be encoded whole.
+  // Nonzero only for the published split patterns (see split_cut.h); with others, a document must be encoded whole.
   size_t safe_cut(std::string_view text) const override;
   Digest hash() const override { return hash_; }
 
-  // Bytes without a token, which encode leaves out or replaces by the unknown token, as Hugging Face's tokenizers does.
+  // Bytes without a token, which encode drops or replaces by the unknown token, as Hugging Face's tokenizers does.
   // Some published vocabularies lack bytes that never occur in UTF-8, or control characters.
   std::string missing_bytes() const;
   // True if decode(encode(x)) == x for every byte string.

@@ -11,7 +11,7 @@
 namespace fwl {
 namespace {
 
-// The numbers are those of the file format, which took them from SentencePiece.
+// Values of the file format, taken from SentencePiece.
 enum TokenType : int64_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 struct GgufTokens {

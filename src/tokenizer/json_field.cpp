@@ -15,7 +15,9 @@ T convert(const std::string& where, const nlohmann::json& value, const char* nam
   const bool fits = std::is_same_v<T, bool>     ? value.is_boolean()
                     : std::is_same_v<T, double> ? value.is_number()
                                                 : value.is_string();
-  const auto* expected = std::is_same_v<T, bool> ? "true or false" : std::is_same_v<T, double> ? "a number" : "a text";
+  const auto* expected = std::is_same_v<T, bool>     ? "true or false"
+                         : std::is_same_v<T, double> ? "a number"
+                                                     : "a string";
   if (!fits) fail(fmt::format("{}: {}", where, name), expected, value.type_name());
   return value.get<T>();
 }
@@ -68,7 +70,7 @@ std::pair<std::string, std::string> split_merge(const std::string& where, std::s
   const auto space = merge.find(' ');
   const bool is_pair = space != std::string_view::npos && space > 0 && space + 1 < merge.size() &&
                        merge.find(' ', space + 1) == std::string_view::npos;
-  if (!is_pair) fail(where, "two tokens and a space between them", fmt::format("'{}'", merge.substr(0, 80)));
+  if (!is_pair) fail(where, "two tokens separated by a space", fmt::format("'{}'", merge.substr(0, 80)));
   return {std::string(merge.substr(0, space)), std::string(merge.substr(space + 1))};
 }
 

@@ -15,7 +15,7 @@ const nlohmann::json& json_member(const std::string& where, const nlohmann::json
 
 const nlohmann::json& json_or_null(const nlohmann::json& object, const char* name);
 
-// For errors: a number itself, anything else by its type, since it may be long.
+// For errors: the number itself, or the type of anything else, which may be long.
 std::string json_number_or_kind(const nlohmann::json& value);
 
 // For bool, double and std::string. A missing or null field is an error, or gives the default if there is one.

@@ -6,10 +6,10 @@
 
 namespace fwl {
 
-// A quick check: true is certain, false may be wrong.
+// A quick check: true is certain; false means that it may or may not be normalized.
 bool is_nfc(std::string_view text);
 
-// Valid stretches are normalized; bytes that are not part of valid UTF-8 stay as they are.
+// Normalizes valid UTF-8; leaves invalid bytes unchanged.
 std::string to_nfc(std::string_view text);
 
 }  // namespace fwl

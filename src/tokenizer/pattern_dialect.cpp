@@ -12,7 +12,7 @@ struct CategoryRange {
   std::string_view category;
 };
 
-// Letters, marks and numbers that came with Unicode 15, 15.1 and 16.
+// Letters, marks and numbers added in Unicode 15, 15.1 and 16.
 // clang-format off
 constexpr CategoryRange new_ranges[] = {
     {0x897, 0x897, "Mn"}, {0xCF3, 0xCF3, "Mc"}, {0xECE, 0xECE, "Mn"}, {0x1C89, 0x1C89, "Lu"},
@@ -57,7 +57,7 @@ std::string additions_to(std::string_view category) {
   return ranges;
 }
 
-// Walks a pattern once, copying it, and replaces the escapes that mean something else in PCRE2.
+// Copies a pattern and replaces the escapes that mean something else in PCRE2.
 class Translator {
  public:
   Translator(std::string_view where, std::string_view pattern) : where_(where), rest_(pattern) {}
@@ -123,7 +123,7 @@ class Translator {
     copy(1);
     if (!is_in_class_) return;
     if (rest_.starts_with('^')) copy(1);
-    if (rest_.starts_with(']')) copy(1);  // a bracket that comes first is a character
+    if (rest_.starts_with(']')) copy(1);  // a leading bracket is a plain character
   }
 
   std::string_view where_, rest_;

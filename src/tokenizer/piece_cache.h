@@ -31,7 +31,7 @@ class PieceCache {
   };
 
   struct alignas(64) Entry {
-    std::array<uint64_t, 4> key = {};  // all zero: empty, as no piece has the length 0
+    std::array<uint64_t, 4> key = {};  // all zero if empty, because no piece has length 0
     uint32_t count = 0;
     std::array<TokenId, max_ids> ids = {};
   };

@@ -57,7 +57,7 @@ std::vector<SplitStep> published_split(std::string_view where, std::string_view 
 }
 
 bool is_published(const SplitStep& step) {
-  // GPT-2's own way to write its pattern, as some files have it.
+  // GPT-2's original spelling of its pattern, found in some files.
   constexpr auto gpt2_long_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
   if (step.pattern.empty() || step.pattern == gpt2_long_pattern) return true;
   if (step.pattern == digits_step(true).pattern || step.pattern == digits_step(false).pattern) return true;

@@ -11,8 +11,8 @@ namespace fwl {
 
 // Every match of the pattern is a piece, and so is the text between two matches.
 struct SplitStep {
-  std::string pattern;         // empty: the text stays whole
-  bool is_literal = false;     // the pattern is a plain text
+  std::string pattern;         // empty: do not split
+  bool is_literal = false;     // the pattern is a literal string
   bool adds_space = false;     // add a space to a text that does not start with one
   bool drops_between = false;  // drop the text between matches
 };

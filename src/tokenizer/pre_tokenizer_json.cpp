@@ -22,11 +22,11 @@ SplitStep split_step(const std::string& where, const Json& node) {
   const auto& pattern = json_member(where, node, "pattern");
   step.is_literal = pattern.is_object() && pattern.contains("String");
   step.pattern = json_field<std::string>(where, pattern, step.is_literal ? "String" : "Regex");
-  if (step.pattern.empty()) fail(where + ": pattern", "a text", "an empty one");
+  if (step.pattern.empty()) fail(where + ": pattern", "a pattern", "an empty one");
   const auto behavior = json_field<std::string>(where, node, "behavior");
   step.drops_between = behavior == "Removed" && json_field<bool>(where, node, "invert", false);
   if (behavior != "Isolated" && !step.drops_between)
-    fail(where + ": behavior", "Isolated, or Removed with invert", behavior, "this would lose or move text");
+    fail(where + ": behavior", "Isolated, or Removed with invert", behavior, "others would drop or move text");
   return step;
 }
 
@@ -64,7 +64,7 @@ std::vector<SplitStep> parse_pre_tokenizer(const std::string& where, const Json&
   const bool is_byte_level = !pre_tokenizer.is_null() && add_step(where, pre_tokenizer, steps, 0);
   if (!is_byte_level) fail(where, "a ByteLevel step", "none", "only byte-level BPE is supported");
   const auto& last = steps.back();
-  if (steps.size() > 1 && last.pattern.empty() && !last.adds_space) steps.pop_back();  // it only names the bytes
+  if (steps.size() > 1 && last.pattern.empty() && !last.adds_space) steps.pop_back();  // it does not split
   return steps;
 }
 

@@ -9,10 +9,10 @@
 
 namespace fwl {
 
-// Kinds: ByteLevel (last), Split (behaviour Isolated, or Removed with invert), Digits, Sequence. Others are refused.
+// Kinds: ByteLevel (last), Split (behaviour Isolated, or Removed with invert), Digits, Sequence. Others are errors.
 std::vector<SplitStep> parse_pre_tokenizer(const std::string& where, const nlohmann::json& pre_tokenizer);
 
-// False for none, true for NFC; other normalizers are refused.
+// False for none, true for NFC; other normalizers are errors.
 bool asks_for_nfc(const std::string& where, const nlohmann::json& normalizer);
 
 }  // namespace fwl

@@ -33,7 +33,7 @@ std::string token_text(const std::string& where, const nlohmann::json& entry) {
   return entry.is_object() ? json_field<std::string>(where, entry, "content") : "";
 }
 
-// A template, or a list of named ones, of which "default" is used.
+// A template, or the one named "default" in a list.
 std::string template_text(const std::string& where, const nlohmann::json& entry) {
   if (entry.is_string()) return entry.get<std::string>();
   if (!entry.is_array()) return {};

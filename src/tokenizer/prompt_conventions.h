@@ -1,4 +1,4 @@
-// How a published model expects its prompts: whether texts start with a begin token, and the chat template.
+// The prompt format of a published model: whether texts start with a begin token, and the chat template.
 #pragma once
 
 #include <string>

@@ -26,10 +26,10 @@ uint64_t read_varint(const std::string& where, std::string_view& bytes) {
     value |= uint64_t{byte & 0x7FU} << shift;
     if (byte < 0x80) return value;
   }
-  reject(where, "a broken number");
+  reject(where, "an invalid number");
 }
 
-// Calls visit(field, bytes) for the fields of a message that have a length.
+// Calls visit(field, bytes) for the length-delimited fields of a message.
 template <class Visit>
 void for_each_field(const std::string& where, std::string_view message, Visit visit) {
   while (!message.empty()) {
@@ -38,14 +38,14 @@ void for_each_field(const std::string& where, std::string_view message, Visit vi
     size_t length = kind == 1 ? 8 : kind == 5 ? 4 : 0;
     if (kind == 0) read_varint(where, message);
     if (kind == 2) length = read_varint(where, message);
-    if (kind == 3 || kind == 4 || kind > 5) reject(where, "a field of an unknown kind");
-    if (length > message.size()) reject(where, "a field that goes beyond the end");
+    if (kind == 3 || kind == 4 || kind > 5) reject(where, "a field of unknown type");
+    if (length > message.size()) reject(where, "a field that extends past the end");
     if (kind == 2) visit(static_cast<int64_t>(tag >> 3), message.substr(0, length));
     message.remove_prefix(length);
   }
 }
 
-// A unit of the trie, a double array: a label, an offset to the children, and whether a value is among them.
+// A unit of the double-array trie: a label, the offset of its children, and whether one of them is a value.
 struct Unit {
   uint32_t bits;
 
@@ -55,7 +55,7 @@ struct Unit {
   uint32_t value() const { return bits & ~(1U << 31); }
 };
 
-// Follows every path through the trie: each step and each value must stay inside.
+// Follows every path through the trie: each child and each value must be in bounds.
 bool stays_inside(const std::vector<Unit>& units, size_t texts_bytes) {
   std::vector<bool> is_known(units.size());
   std::vector<uint32_t> to_visit;
@@ -79,18 +79,18 @@ bool stays_inside(const std::vector<Unit>& units, size_t texts_bytes) {
   return true;
 }
 
-// The table: the size of the trie, the trie, and strings that end with a zero.
+// The table holds the size of the trie, the trie, and null-terminated strings.
 void check_table(const std::string& where, std::string_view table) {
   if (table.empty()) return;
-  if (table.size() > max_table_bytes) reject(where, "a huge table of the normalizer");
+  if (table.size() > max_table_bytes) reject(where, "a huge normalizer table");
   uint32_t trie_bytes = 0;
   if (table.size() > sizeof trie_bytes) std::memcpy(&trie_bytes, table.data(), sizeof trie_bytes);
   const bool fits = trie_bytes > 0 && trie_bytes % sizeof(Unit) == 0 && trie_bytes < table.size() - sizeof trie_bytes;
-  if (!fits || table.back() != '\0') reject(where, "a broken table of the normalizer");
+  if (!fits || table.back() != '\0') reject(where, "an invalid normalizer table");
   std::vector<Unit> units(trie_bytes / sizeof(Unit));
   std::memcpy(units.data(), table.data() + sizeof trie_bytes, trie_bytes);
   if (!stays_inside(units, table.size() - sizeof trie_bytes - trie_bytes))
-    reject(where, "a table of the normalizer that leads outside itself");
+    reject(where, "a normalizer table with offsets outside it");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Checks the part of a SentencePiece model that the SentencePiece library uses unchecked.
+// Checks the part of a SentencePiece model that the SentencePiece library does not check.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 namespace fwl {
 namespace {
 
-// Fields of a protocol buffer message. The numbers of the fields are those of sentencepiece_model.proto.
+// Fields of a protocol buffer message; field numbers as in sentencepiece_model.proto.
 class Message {
  public:
   Message& number(int field, uint64_t value) {

@@ -41,7 +41,7 @@ class SentencePieceTokenizer : public Tokenizer {
 };
 
 struct SentencePieceOptions {
-  int64_t vocabulary_size = 8000;        // an upper limit: a small text may have fewer pieces
+  int64_t vocabulary_size = 8000;        // an upper limit: a small text gives fewer pieces
   std::string model_type = "unigram";    // or "bpe"
   double character_coverage = 0.9995;    // rarer characters become bytes
   int64_t max_text_bytes = 100'000'000;  // a larger text is sampled evenly by lines

@@ -97,11 +97,11 @@ void train_sentencepiece(const std::vector<std::string>& text_files, const Sente
   for (const auto& path : text_files) event.total += static_cast<int64_t>(MemoryMap(path).size());
   const auto stride = std::max<int64_t>(1, (event.total + options.max_text_bytes - 1) / options.max_text_bytes);
   Lines lines(text_files, stride, event, report);
-  if (lines.done()) fail(where, "a text", "none");
+  if (lines.done()) fail(where, "text to train on", "none");
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(options), &lines, &model);
   if (!status.ok())
-    fail(where, fmt::format("a text for {} pieces", options.vocabulary_size), "an error", status.message());
+    fail(where, fmt::format("text for {} pieces", options.vocabulary_size), "an error", status.message());
   write_file_atomically(model_path, model);
 }
 

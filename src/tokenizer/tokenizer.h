@@ -37,7 +37,7 @@ class Tokenizer {
   // at the start of a text is then added to every line, and ids do not depend on how a corpus is cut into blocks.
   virtual bool is_by_line() const { return false; }
 
-  // A hash over everything that the ids depend on: equal for tokenizers that give equal ids.
+  // A hash of everything that ids depend on: equal for tokenizers that give equal ids.
   virtual Digest hash() const = 0;
 
   std::vector<TokenId> encode(std::string_view text) const {

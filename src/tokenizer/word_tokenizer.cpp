@@ -30,7 +30,7 @@ WordTokenizer::WordTokenizer(std::string where, std::vector<WordCount> words)
     if (!is_new) fail(line, "every word once", fmt::format("'{}' again after line {}", word, first->second + 1));
   }
   const auto eos = ids_.find(end_of_line), unknown = ids_.find(unknown_word);
-  if (eos == ids_.end()) fail(where_, "the word <eos>, which ends a line", "none", "is this a word vocabulary?");
+  if (eos == ids_.end()) fail(where_, "<eos>, the end of a line", "none", "is this a word vocabulary?");
   eos_ = eos->second;
   if (unknown != ids_.end()) unknown_ = unknown->second;
 }
@@ -41,7 +41,7 @@ TokenId WordTokenizer::id_of(std::string_view word, std::string_view text) const
   if (unknown_) return *unknown_;
   const auto line = std::count(text.data(), word.data(), '\n') + 1;
   fail(fmt::format("{}: line {} of the text", where_, line), "a word of the vocabulary", fmt::format("'{}'", word),
-       "this vocabulary has no <unk>; build it with the text, or with a minimal count");
+       "this vocabulary has no <unk>; build it from this text, or with --min-count");
 }
 
 void WordTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {

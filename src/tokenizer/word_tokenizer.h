@@ -20,8 +20,8 @@ struct WordCount {
 // An unknown word becomes <unk> if the vocabulary has it, and is an error otherwise.
 class WordTokenizer : public Tokenizer {
  public:
-  // `where` names the vocabulary in errors. The position of a word is its id. Throws a UserError unless <eos> is there
-  // and words are unique, not empty and free of white space.
+  // `where` names the vocabulary in errors. A word's id is its index. Throws a UserError unless <eos> is among the
+  // words and they are unique, not empty and free of white space.
   WordTokenizer(std::string where, std::vector<WordCount> words);
   WordTokenizer(const WordTokenizer&) = delete;
   WordTokenizer& operator=(const WordTokenizer&) = delete;

@@ -58,6 +58,7 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
       (config_.train_base || !config_.memory.starts_as_identity() || config_.objective.name == "static"))
     fail("train_slow = false", "a frozen base, a memory that adds nothing at first (layer.residual) and objective fwl",
          "others", "nothing would be left to train, or the layer would not start from zero");
+  base_->set_head_options(config_.objective.head);
   description_ = {std::filesystem::path(config_.base).filename().string(),
                   model_hash(config_.base, progress),
                   base_->architecture(),

@@ -49,6 +49,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   description.objective = config.objective.name;
   FreshWeights fresh(0);
   const auto model = make_model(description, fresh, nullptr);
+  model->shared_base()->set_head_options(config.objective.head);
   for (const auto& [name, tensor] : model->parameters()) tensor.requires_grad_();
 
   Plan plan;

@@ -75,6 +75,7 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
     fail("objective.name", "static without a memory", config_.objective.name, "memory.kind is none");
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(device));
   model_ = make_model(description_, fresh, nullptr);
+  model_->shared_base()->set_head_options(config_.objective.head);
   if (data.is_in_lanes())
     batches_.emplace(std::in_place_type<ReadingBatches>, *train_, ReadingOptions{data.rows, data.segment_tokens});
   else

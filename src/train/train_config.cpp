@@ -8,6 +8,7 @@ void add_fields(Fields& fields, ObjectiveConfig& config) {
   fields.add("objective.name", config.name, "static: L, fast weights off; fwl: L', second order")
       .choices({"static", "fwl", "fwl-first-order"});
   fields.add("objective.slow_share", config.slow_share, "share of L in the loss; the rest is L'").range(0, 1);
+  add_fields(fields, "objective.", config.head);
 }
 
 void add_fields(Fields& fields, OptimizerConfig& config) {

@@ -14,6 +14,7 @@ class Fields;
 struct ObjectiveConfig {
   std::string name = "fwl";  // static, fwl, fwl-first-order
   double slow_share = 0;     // lambda of lambda * L + (1 - lambda) * L'
+  HeadOptions head;
 
   bool adapts() const { return name != "static"; }
 };

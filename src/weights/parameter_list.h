@@ -1,17 +1,17 @@
-// Collects a model's weights while its constructor asks for them, so that every weight is named in one place, together
-// with what the model does with it.
+// Collects and counts a model's weights while its constructor requests them, so that each is named in one place,
+// together with how it is used.
 #pragma once
 
 #include "weights/weight_source.h"
 
 namespace fwl {
 
-// How many weights a model has, by what is done with them. Quantised ones count as the numbers that they stand for.
+// Numbers of weights, by use. A quantised weight counts once per value, whatever its bits.
 struct WeightCounts {
-  int64_t lookups = 0;   // in tables of which a token takes a row
-  int64_t matrices = 0;  // in matrices that every token, or a share of all tokens, is multiplied by
+  int64_t lookups = 0;   // embedding tables: one row per token
+  int64_t matrices = 0;  // matrices that multiply every token, or a share of the tokens
   int64_t vectors = 0;   // gains, shifts and biases
-  int64_t head = 0;      // the head's own; it counts its products itself
+  int64_t head = 0;      // only in the head, which counts its own products
   double products_per_token = 0;
 
   int64_t base() const { return matrices + vectors; }
@@ -20,7 +20,7 @@ struct WeightCounts {
 
 struct ModelWeights {
   NamedTensors parameters;                                // dense ones
-  std::vector<std::pair<std::string, Matrix>> quantized;  // no parameters: nothing can train them
+  std::vector<std::pair<std::string, Matrix>> quantized;  // not trainable, so not parameters
   WeightCounts counts;
 
   size_t bytes() const {
@@ -35,18 +35,18 @@ class ParameterList {
  public:
   ParameterList(WeightSource& source, ModelWeights& weights) : source_(source), weights_(weights) {}
 
-  // Added or multiplied number by number.
+  // A gain, shift or bias: used element by element.
   at::Tensor vector(const std::string& name, at::IntArrayRef shape, const Initial& initial) {
     return tensor(name, shape, initial, weights_.counts.vectors);
   }
-  // A row is looked up for every token.
+  // An embedding table: one row is looked up per token.
   Matrix table(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return matrix(name, rows, columns, initial, weights_.counts.lookups);
   }
   at::Tensor dense_table(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return tensor(name, {rows, columns}, initial, weights_.counts.lookups);
   }
-  // Multiplied by the vectors of all tokens; a dense one by those of a `share` of them.
+  // Multiplies every token, or only a `share` of the tokens.
   Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     weights_.counts.products_per_token += numbers(rows, columns);
     return matrix(name, rows, columns, initial, weights_.counts.matrices);
@@ -56,7 +56,7 @@ class ParameterList {
     weights_.counts.products_per_token += share * numbers(rows, columns);
     return tensor(name, {rows, columns}, initial, weights_.counts.matrices);
   }
-  // What only the head uses, whatever it is.
+  // Used only by the head.
   Matrix head_matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return matrix(name, rows, columns, initial, weights_.counts.head);
   }

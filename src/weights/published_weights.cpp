@@ -12,13 +12,13 @@ namespace {
 
 [[noreturn]] void fail_missing(const std::string& where, const std::string& name, at::IntArrayRef shape) {
   fail(where, fmt::format("a tensor {} of shape {}", name, c10::str(shape)), "none",
-       "the file is incomplete, or of another architecture");
+       "the file is incomplete, or has another architecture");
 }
 
 void check_shape(const std::string& where, const std::string& name, at::IntArrayRef expected, at::IntArrayRef got) {
   if (expected != got)
     fail(fmt::format("{}: {}", where, name), fmt::format("shape {}", c10::str(expected)), c10::str(got),
-         "the configuration does not belong to these weights");
+         "the configuration belongs to other weights");
 }
 
 // A view of mapped bytes that keeps their owner alive. Nothing writes to it.

@@ -18,7 +18,7 @@ WeightFormat weight_format_from_name(const std::string& name);
 
 class GgufWeights : public WeightSource {
  public:
-  // `file_name` gives a tensor's name in the file.
+  // `file_name` maps a weight's name to the tensor's name in the file.
   GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
               std::function<std::string(const std::string&)> file_name);
 

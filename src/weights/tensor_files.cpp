@@ -43,7 +43,7 @@ at::ScalarType to_scalar_type(Dtype dtype) {
 
 Dtype to_dtype(at::ScalarType type) {
   const auto* found = std::ranges::find(dtype_pairs, type, &DtypePair::scalar);
-  if (found == std::end(dtype_pairs)) fail("safetensors", "a type that safetensors has", c10::toString(type));
+  if (found == std::end(dtype_pairs)) fail("safetensors", "a type that safetensors supports", c10::toString(type));
   return found->dtype;
 }
 

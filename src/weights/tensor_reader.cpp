@@ -41,7 +41,7 @@ std::vector<int64_t> TensorReader::take_numbers(const std::string& name, int64_t
   const auto* first = tensor.const_data_ptr<int64_t>();
   std::vector<int64_t> numbers(first, first + count);
   if (std::ranges::any_of(numbers, [](int64_t number) { return number < 0; }))
-    fail(fmt::format("{}: {}", path_, name), "whole numbers >= 0", "a negative one", "the file is damaged");
+    fail(fmt::format("{}: {}", path_, name), "integers >= 0", "a negative one", "the file is damaged");
   return numbers;
 }
 

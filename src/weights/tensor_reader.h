@@ -1,4 +1,4 @@
-// Reads tensors from an untrusted file: each is removed by name, shape and type, and none may be left over.
+// Reads tensors from an untrusted file: each is taken by name, shape and type, and none may be left over.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class TensorReader {
   bool has(const std::string& name) const { return tensors_.contains(name); }
   at::Tensor take(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
   at::Tensor take_finite(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
-  std::vector<int64_t> take_numbers(const std::string& name, int64_t count);  // whole numbers >= 0
+  std::vector<int64_t> take_numbers(const std::string& name, int64_t count);  // integers >= 0
   int64_t take_number(const std::string& name) { return take_numbers(name, 1)[0]; }
   void expect_nothing_else() const;
 

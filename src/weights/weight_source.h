@@ -21,7 +21,7 @@ struct Initial {
 
   static Initial constant(double value) { return {value, 0, {}}; }
   static Initial normal(double deviation) { return {0, deviation, {}}; }
-  // Keeps the scale of `inputs` inputs, times the root of `share`.
+  // Keeps the variance of a sum over `inputs` inputs, times `share`.
   static Initial fan_in(int64_t inputs, double share = 1);
   static Initial vector(std::vector<double> values) { return {0, 0, std::move(values)}; }
 };
@@ -31,7 +31,7 @@ class WeightSource {
   virtual ~WeightSource() = default;
 
   virtual bool has(const std::string& name) const = 0;
-  // Both throw a UserError with file and tensor if it is missing or has another shape.
+  // Both throw a UserError that names file and tensor if it is missing or has another shape.
   virtual at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) = 0;
   virtual Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
     return tensor(name, {rows, columns}, initial);

@@ -35,6 +35,8 @@ TEST(Architectures, AModelSaysTheNameThatItIsMadeBy) {
     int64_t numbers = 0;
     for (const auto& [name, tensor] : model->parameters()) numbers += tensor.numel();
     EXPECT_EQ(model->weight_counts().total(), numbers) << one.name;
+    model->set_head_options({1 << 10, 0.25});
+    EXPECT_EQ(model->head()->options().skip_probability_below, 0.25) << one.name;
   }
 }
 

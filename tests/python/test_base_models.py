@@ -196,7 +196,7 @@ def test_the_end_of_the_context_is_an_error_that_names_it():
     (torch.zeros(1, 0, dtype=torch.long), "at least one token"),
     (torch.tensor([[61]]), "token ids from 0 to 60, got 61"),
     (torch.tensor([[-1]]), "got -1"),
-    (torch.zeros(1, 3), "whole numbers"),
+    (torch.zeros(1, 3), "integer token ids"),
 ])
 def test_bad_tokens_are_one_clear_error(tokens, message):
     model = fwl.open_base(str(GOLDENS / "gpt2"))

@@ -28,6 +28,16 @@ def test_short_flags_and_aliases_are_those_of_llama_cpp():
     assert config_of("perplexity", "-m", "a", "-f", "b.txt", "-c", "64")["text"] == ["b.txt"]
 
 
+def test_precision_and_skipped_probabilities_are_flags_of_every_command_with_a_model():
+    for command in ("perplexity", "generate", "chat"):
+        config = config_of(command, "-m", "a.gguf", "--precision", "bf16", "--skip-probability-below", "0.001")
+        assert config["precision"] == "bf16" and config["skip_probability_below"] == 0.001
+    trained = config_of("train", "--out", "run", "--precision", "bf16", "--objective.skip-probability-below", "0.001")
+    assert trained["precision"] == "bf16" and trained["objective"]["skip_probability_below"] == 0.001
+    wrong = run([PROGRAM, "perplexity", "-m", "a.gguf", "--precision", "fp8"])
+    assert wrong.returncode == 1 and "fp32, bf16" in wrong.stderr
+
+
 def test_booleans_take_no_and_values_and_show_their_default():
     def packed(*flags):
         return config_of("train", "--out", "run", *flags)["data"]["packed"]

@@ -24,7 +24,7 @@ def test_a_run_is_opened_where_a_model_is_asked_for(trained):
     model = trained[0]
     folder = model.parent
     result = run([PROGRAM, "generate", "--model", folder, "--prompt", "a", "-n", "3", "--temp", "0"])
-    assert result.returncode == 0 and f"{folder}: a run; {model} is opened" in result.stderr
+    assert result.returncode == 0 and f"{folder}: a run; opening {model}" in result.stderr
     assert result.stdout == run([PROGRAM, "generate", "-m", model, "-p", "a", "-n", "3", "--temp", "0"]).stdout
 
 
@@ -32,7 +32,7 @@ def test_the_wrong_kind_of_model_is_named_for_what_it_is(trained, tmp_path):
     model = trained[0]
     assert "an adapter" in error("generate", "--model", ADAPTER, "--prompt", "a")
     assert "--adapter" in error("generate", "--model", ADAPTER, "--prompt", "a")
-    assert "a model is given as --model" in error("generate", "-m", model, "--adapter", model, "--prompt", "a")
+    assert "pass a model as --model" in error("generate", "-m", model, "--adapter", model, "--prompt", "a")
     assert "did you mean smollm2?" in error("generate", "--model", "smolm2", "--prompt", "a")
     assert "did you mean smollm2-135m?" in error("generate", "-m", model, "--adapter", "smollm2-135", "--prompt", "a")
     (tmp_path / "record.jsonl").write_text("")
@@ -79,7 +79,7 @@ def test_a_perplexity_per_word_that_says_nothing_is_not_shown(tmp_path):
 
 
 def test_reproduce_elsewhere_and_read_without_a_session_say_what_is_missing(trained, tmp_path):
-    assert "the project's folder, or name the plans with --plans" in error("reproduce", "tables", cwd=tmp_path)
+    assert "the project's folder, or pass --plans" in error("reproduce", "tables", cwd=tmp_path)
     assert not any(tmp_path.iterdir())
     assert "did you mean quick?" in error("reproduce", "tables", "--scale", "quik", cwd=ROOT)
     assert "--session FILE is required" in error("read", "--model", trained[0], trained[1], code=2)

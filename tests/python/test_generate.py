@@ -152,7 +152,7 @@ def test_flags_of_generate(trained):
                             "--show-prompt"], input="The ", capture_output=True, text=True, errors="replace")
     assert piped.stdout == "The " + samples[0]["text"] + "\n" and "tok/s" in piped.stderr
     empty = generate(model, "-n", 5)
-    assert empty.returncode == 1 and "a text to go on from" in empty.stderr
+    assert empty.returncode == 1 and "a text to continue" in empty.stderr
     assert generate(model, "--prompt", "a", "--file", "b").returncode == 2
 
 
@@ -243,14 +243,14 @@ def test_chat_undoes_saves_and_goes_on(trained, tmp_path):
     assert both.count("> ") >= 3
     first, _ = chat(model, tmp_path, ["models"], "--session", session)
     second, notes = chat(model, tmp_path, ["weights"], "--session", session)
-    assert "goes on" in notes
+    assert "Continuing" in notes
     assert first[:-3] + second == both  # each conversation ends with a prompt and a newline
     undone, notes = chat(model, tmp_path, ["models", "/stats", "text", "/undo", "/stats", "weights"])
-    assert undone.endswith(both.split("> ", 2)[2]) and "forgotten" in notes
+    assert undone.endswith(both.split("> ", 2)[2]) and "undone" in notes
     before, after = [line for line in notes.splitlines() if "tokens read" in line]
     assert before == after
     forgotten, notes = chat(model, tmp_path, ["models", "/forget", "/undo", "/help", "/save", f"/save {tmp_path}/b"])
-    assert "All is forgotten" in notes and "no turn" in notes and "/undo" in notes and (tmp_path / "b").exists()
+    assert "session is cleared" in notes and "no turn" in notes and "/undo" in notes and (tmp_path / "b").exists()
     _, notes = chat(model, tmp_path, ["models", "/stats", "/stat", "/nosuch"])
     assert "tokens read" in notes and "last turn: prompt of " in notes and notes.count("tok/s") == 2 and "drift of the fast weights: U " in notes
     assert "/stat: unknown command; did you mean /stats?" in notes and "/nosuch: unknown command; /help" in notes

@@ -20,7 +20,7 @@ std::string outcome(std::string_view source) {
   }
 }
 
-constexpr auto too_many_steps = "t: line 1: expected at most 10000000 steps, got more; a template without end";
+constexpr auto too_many_steps = "t: line 1: expected at most 10000000 steps, got more; an endless loop?";
 
 TEST(ChatTemplateLimits, SourcesAreAtMostAMegabyte) {
   EXPECT_EQ(outcome(std::string(1 << 20, 'x')).size(), size_t{1} << 20);
@@ -29,7 +29,7 @@ TEST(ChatTemplateLimits, SourcesAreAtMostAMegabyte) {
 }
 
 TEST(ChatTemplateLimits, SourcesNestSoFar) {
-  const auto too_deep = "t: line 1: expected nesting of at most 100, got more";
+  const auto too_deep = "t: line 1: expected at most 100 levels of nesting, got more";
   using Ends = std::pair<const char*, const char*>;
   for (const auto& [open, close] : {Ends{"(", ")"}, Ends{"[", "]"}, Ends{"{'a':", "}"}, Ends{"a(", ")"},
                                     Ends{"a[", "]"}, Ends{"not ", ""}, Ends{"- ", ""}, Ends{"1 if 1 else ", ""}})
@@ -37,9 +37,9 @@ TEST(ChatTemplateLimits, SourcesNestSoFar) {
   EXPECT_EQ(outcome(repeated("{% if 1 %}", 90'000)), too_deep);
   EXPECT_EQ(outcome(repeated("{% for a in b %}", 60'000)), too_deep);
   EXPECT_EQ(outcome("{{ 1" + repeated("+1", 300'000) + " }}"),
-            "t: line 1: expected an expression at most 200 deep, got a deeper one");
+            "t: line 1: expected an expression at most 200 levels deep, got a deeper one");
   EXPECT_EQ(outcome("{{ a" + repeated(".a", 300'000) + " }}"),
-            "t: line 1: expected an expression at most 200 deep, got a deeper one");
+            "t: line 1: expected an expression at most 200 levels deep, got a deeper one");
   EXPECT_EQ(outcome("{{ 1" + repeated("+1", 150) + " }}"), "151");
   EXPECT_EQ(outcome("{{ " + repeated("(", 90) + "1" + repeated(")", 90) + " }}"), "1");
   EXPECT_EQ(outcome("{% if 0 %}" + repeated("{% elif 0 %}", 50'000) + "{% else %}last{% endif %}"), "last");
@@ -49,7 +49,7 @@ TEST(ChatTemplateLimits, RenderingEnds) {
   const std::string loops = "{% for a in range(99999) %}{% for b in range(99999) %}";
   EXPECT_EQ(outcome(loops + "{% endfor %}{% endfor %}"), too_many_steps);
   EXPECT_EQ(outcome("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
-            "t: line 1: expected nesting of at most 400, got more; a macro that calls itself without end");
+            "t: line 1: expected at most 400 levels of nesting, got more; a macro that calls itself endlessly?");
   EXPECT_EQ(outcome("{% set ns = namespace(s='x') %}{% for a in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}"),
             too_many_steps);
   EXPECT_EQ(outcome("{{ ('x' * 50000000)|length }}"), too_many_steps);
@@ -68,14 +68,14 @@ TEST(ChatTemplateLimits, SharedValuesCannotExplode) {
   EXPECT_EQ(outcome("{% set ns = namespace(x=[]) %}{% for a in range(99) %}{% set ns.x = [ns.x] %}{% endfor %}"),
             "t: line 1: expected lists nested at most 64 deep, got deeper nesting");
   EXPECT_EQ(outcome("{% set a = namespace() %}{% set b = namespace(a=a) %}{% set a.b = b %}{{ a.b.a == a }}{{ [a] }}"),
-            "t: line 1: expected something that can be written, got a namespace");
+            "t: line 1: expected a value that can be printed, got a namespace");
 }
 
 TEST(ChatTemplateLimits, OutputIsAtMost64Megabytes) {
   const std::string million = "{% set x = 'x' * 1000000 %}";
   EXPECT_EQ(outcome(million + "{% for a in range(67) %}{{ x }}{% endfor %}").size(), 67'000'000U);
   EXPECT_EQ(outcome(million + "{% for a in range(68) %}{{ x }}{% endfor %}"),
-            "t: line 1: expected a text of at most 67108864 bytes, got a longer one");
+            "t: line 1: expected an output of at most 67108864 bytes, got a longer one");
 }
 
 TEST(ChatTemplateLimits, SearchesTakeLinearTime) {

@@ -94,25 +94,24 @@ TEST(ChatTemplate, WhatIsNotUnderstoodIsOneLineWithItsPlace) {
   EXPECT_EQ(error_of("\n\n{% include 'x' %}"),
             "t: line 3: expected if, for, set, macro, generation, break or continue, got 'include'");
   EXPECT_EQ(error_of("{% if true %}\n{{ 1 }}\n"), "t: line 2: expected {% endif %}, got the end of the template");
-  EXPECT_EQ(error_of("a\n{{ 'b }}"), "t: line 2: expected a string that ends, got the end of the template");
+  EXPECT_EQ(error_of("a\n{{ 'b }}"), "t: line 2: expected a closing quote, got the end of the template");
   EXPECT_EQ(error_of("{{ (1] }}"), "t: line 1: expected ')', got ']'");
   EXPECT_EQ(error_of("{{ 1 2 }}"), "t: line 1: expected }}, got '2'");
   EXPECT_EQ(error_of("{{ a ? b }}"), "t: line 1: expected a name, a number, a string or an operator, got '?'");
-  EXPECT_EQ(error_of("{{ 99999999999999999999 }}"),
-            "t: line 1: expected a number of 64 bits, got '99999999999999999999'");
+  EXPECT_EQ(error_of("{{ 99999999999999999999 }}"), "t: line 1: expected a 64-bit number, got '99999999999999999999'");
   EXPECT_EQ(error_of("\n{# a"), "t: line 2: expected #} after {#, got the end of the template");
 }
 
 TEST(ChatTemplate, WhatGoesWrongInRenderingIsOneLineWithItsPlace) {
   EXPECT_EQ(error_of("\n{{ message.role }}"), "t: line 2: expected a value of 'message', got undefined");
-  EXPECT_EQ(error_of("{{ 'a' +\n 1 }}"), "t: line 1: expected values that + can be used on, got a text and an integer");
+  EXPECT_EQ(error_of("{{ 'a' +\n 1 }}"), "t: line 1: expected operands that + supports, got a string and an integer");
   EXPECT_EQ(error_of("{{ 1|frob }}"), "t: line 1: expected a known filter, got 'frob'");
   EXPECT_EQ(error_of("{{ 1 is frob }}"), "t: line 1: expected a known test, got 'frob'");
   EXPECT_EQ(error_of("{{ frob(1) }}"), "t: line 1: expected a known function, got 'frob'");
-  EXPECT_EQ(error_of("{{ 'a'.frob() }}"), "t: line 1: expected a known method of a text, got 'frob'");
-  EXPECT_EQ(error_of("{{ 'a'|trim(frob=1) }}"), "t: line 1: expected an argument that trim has, got 'frob'");
+  EXPECT_EQ(error_of("{{ 'a'.frob() }}"), "t: line 1: expected a known method of a string, got 'frob'");
+  EXPECT_EQ(error_of("{{ 'a'|trim(frob=1) }}"), "t: line 1: expected an argument of trim, got 'frob'");
   EXPECT_EQ(error_of("{{ 1 % 0 }}"), "t: line 1: expected a divisor, got 0");
-  EXPECT_EQ(error_of("{{ 9223372036854775807 + 1 }}"), "t: line 1: expected a number of 64 bits, got a larger one");
+  EXPECT_EQ(error_of("{{ 9223372036854775807 + 1 }}"), "t: line 1: expected a 64-bit number, got a larger one");
   EXPECT_EQ(error_of("{{ raise_exception('a\nb') }}"), "t: line 1: the template says: a\\nb");
 }
 

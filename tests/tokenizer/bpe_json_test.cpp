@@ -48,7 +48,7 @@ TEST(TokenizerJson, ContradictionsAreOneClearError) {
   EXPECT_EQ(error_after([](Json& root) { root["model"]["merges"].push_back("t x"); }),
             "t: merge 7: expected a token of the vocabulary, got 'tx'");
   EXPECT_EQ(error_after([](Json& root) { root["model"]["merges"].push_back("tx"); }),
-            "t: merge 7: expected two tokens and a space between them, got 'tx'");
+            "t: merge 7: expected two tokens separated by a space, got 'tx'");
   EXPECT_EQ(error_after([](Json& root) { root["model"]["merges"].push_back(7); }),
             "t: merge 7: expected two tokens, got number");
   EXPECT_EQ(error_after([](Json& root) { root["added_tokens"][0]["id"] = 5; }),

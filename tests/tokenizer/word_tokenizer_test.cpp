@@ -60,7 +60,7 @@ TEST(WordVocabulary, BrokenFilesAreErrorsThatNameTheLine) {
   EXPECT_EQ(load("<eos>\t3\na\t1\na\t1\n"), "broken.vocab:3: expected every word once, got 'a' again after line 2");
   EXPECT_EQ(load("<eos>\t3\na b\t1\n"), "broken.vocab:2: expected a word without white space, got 'a b'");
   EXPECT_EQ(load("<eos>\t3\n\t1\n"), "broken.vocab:2: expected a word, got nothing");
-  EXPECT_NE(load("").find("expected the word <eos>"), std::string::npos);
+  EXPECT_NE(load("").find("expected <eos>, the end of a line"), std::string::npos);
 }
 
 TEST(WordTokenizer, GivesOneEosPerLineBlankLinesIncluded) {
