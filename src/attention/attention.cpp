@@ -77,8 +77,8 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
 at::Tensor cached_attention(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
                             VisibleKeys visible, double dropout) {
   const auto& [keys, values, latest_keys, latest_values] = cached;
-  const bool wants_gradient = at::GradMode::is_enabled() && (queries.requires_grad() || latest_keys.requires_grad() ||
-                                                             latest_values.requires_grad());
+  const bool wants_gradient = at::GradMode::is_enabled() &&
+                              (queries.requires_grad() || latest_keys.requires_grad() || latest_values.requires_grad());
   if (!wants_gradient) return causal_attention(queries, keys, values, first_position, visible);
   const int64_t past = keys.size(2) - latest_keys.size(2);
   if (past == 0) return causal_attention(queries, latest_keys, latest_values, first_position, visible, dropout);

@@ -100,8 +100,8 @@ struct HeadGradient {
   int64_t past;  // keys before those that d_keys and d_values are of
 };
 
-// Recomputes a block's weights p. Keys before `past` are constants. With the gradient u of the output: dv += p^T u, ds = p * (u v^T - u . out) * scale,
-// dq = ds k, dk += ds^T q.
+// Recomputes a block's weights p. Keys before `past` are constants. With the gradient u of the output: dv += p^T u, ds
+// = p * (u v^T - u . out) * scale, dq = ds k, dk += ds^T q.
 void backward_block(const HeadGradient& head, const Block& block, const AttentionShape& shape, VisibleKeys visible,
                     std::vector<float>& weights, std::vector<float>& factors, std::vector<float>& scores) {
   const int64_t seen = block.seen(), width = shape.width;
@@ -202,9 +202,9 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
       return past > 0 ? at::cat({all.narrow(2, 0, past), latest}, 2) : latest;
     };
     const auto out = composed_attention(saved[0], with_past(keys, saved[1]), with_past(values, saved[2]), shape,
-                                              visible);  // B,T,heads * d
-    const auto gradients = torch::autograd::grad({out}, {saved[0], saved[1], saved[2]}, {upstream.flatten(2)}, true,
-                                                 true, true);
+                                        visible);  // B,T,heads * d
+    const auto gradients =
+        torch::autograd::grad({out}, {saved[0], saved[1], saved[2]}, {upstream.flatten(2)}, true, true, true);
     return {gradients[0], gradients[1], gradients[2], {}, {}, {}, {}};
   }
 };

@@ -77,8 +77,8 @@ class BaseModel {
 
  protected:
   // The output of a block's feed-forward part (N,D) with what the call adds to it.
-  static at::Tensor with_addition(const BaseCall& call, int64_t block, const at::Tensor& input, const at::Tensor& output,
-                                  const TokenRows& rows);
+  static at::Tensor with_addition(const BaseCall& call, int64_t block, const at::Tensor& input,
+                                  const at::Tensor& output, const TokenRows& rows);
   virtual std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const = 0;
   virtual void check_context(const ContextOptions& context) const = 0;  // throws UserError if unsupported
 

@@ -20,7 +20,7 @@ struct BaseState {
   int64_t window_start = 0;       // tokens before the window, whose first token has position 0
   std::vector<at::Tensor> cache;  // per layer, as the architecture needs it; may have room for more than cached_tokens
   at::Tensor recent;              // B,n: the last token ids, if a restarted window rereads them
-  int64_t undo_tokens = 0;          // how many of the last tokens can be taken back
+  int64_t undo_tokens = 0;        // how many of the last tokens can be taken back
   std::vector<at::Tensor> derived;  // cached functions of the weights; never saved
 
   BaseState() = default;

@@ -97,8 +97,7 @@ std::vector<std::vector<int64_t>> TransformerXl::cache_shapes(const BaseState& s
   if (holds_inputs ? cached != memory : cached < memory)
     fail("transformer-xl state", fmt::format("a memory of {} tokens", memory), std::to_string(state.cached_tokens),
          "the file is damaged, or was made with another memory length");
-  if (holds_inputs)
-    return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, hidden_size()});
+  if (holds_inputs) return std::vector<std::vector<int64_t>>(layers_.size(), {state.sequences, memory, hidden_size()});
   return std::vector<std::vector<int64_t>>(2 * layers_.size(),
                                            {state.sequences, config_.heads, cached, config_.head_size});
 }

@@ -19,7 +19,8 @@ int64_t block_number(std::string_view text, int64_t base_blocks) {
   int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0 || number >= base_blocks)
-    fail(where, fmt::format("all, last-half, first-half, none, or blocks from 0 to {}, as in 3,7,12-29", base_blocks - 1),
+    fail(where,
+         fmt::format("all, last-half, first-half, none, or blocks from 0 to {}, as in 3,7,12-29", base_blocks - 1),
          fmt::format("'{}'", text));
   return number;
 }

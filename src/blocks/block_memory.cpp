@@ -91,7 +91,7 @@ std::vector<at::Tensor> BlockMemory::weights(const FastState& state) const {
 
 // Keys of length 1 make a step independent of the scale of the model's activations.
 at::Tensor BlockMemory::features(int64_t index, const at::Tensor& input) const {
-  const auto raw = at::relu(product(input, parameters_.keys[index])).square();         // N,R
+  const auto raw = at::relu(product(input, parameters_.keys[index])).square();  // N,R
   return raw * (raw.square().sum(-1, true) + 1e-12).rsqrt();
 }
 
@@ -102,17 +102,19 @@ void BlockMemory::learn(FastState& state, const BlockGradients& gradients) const
   auto& squares = state.tensors.at(squares_name);  // B,S
   const auto chunk = static_cast<double>(options_.chunk_tokens);
   const auto counts = gradients.token_weights.gt(0).sum(1).to(at::kDouble).cpu();  // B
-  std::vector<double> share, progress, fresh;                                     // B each
+  std::vector<double> share, progress, fresh;                                      // B each
   for (size_t text = 0; text < state.tokens_read.size(); ++text) {
-    const double count = counts[static_cast<int64_t>(text)].item<double>(), before = static_cast<double>(state.tokens_read[text]);
+    const double count = counts[static_cast<int64_t>(text)].item<double>(),
+                 before = static_cast<double>(state.tokens_read[text]);
     share.push_back(count / chunk);
-    progress.push_back(std::min(1.0, (before + count) / (chunk * static_cast<double>(std::max<int64_t>(1, options_.warmup_chunks)))));
+    progress.push_back(
+        std::min(1.0, (before + count) / (chunk * static_cast<double>(std::max<int64_t>(1, options_.warmup_chunks)))));
     fresh.push_back(count / (std::min(before, chunk * averaged_chunks) + std::max(1.0, count)));
     state.tokens_read[text] += static_cast<int64_t>(count);
   }
   const auto options = W.options().requires_grad(false);
-  const auto counted = gradients.token_weights.gt(0).to(options);  // B,T
-  const auto outputs = at::stack(gradients.outputs, 1) * chunk;    // B,S,T,D
+  const auto counted = gradients.token_weights.gt(0).to(options);                // B,T
+  const auto outputs = at::stack(gradients.outputs, 1) * chunk;                  // B,S,T,D
   const auto total = (outputs.square().sum(-1) * counted.unsqueeze(1)).sum(-1);  // B,S
   const auto present = total / (per_text(share, options) * chunk).clamp_min(1);
   squares = squares + per_text(fresh, options) * (present - squares);

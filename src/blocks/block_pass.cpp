@@ -23,8 +23,7 @@ at::Tensor BlockPass::at_block(int64_t block, const at::Tensor& input, const Tok
 }
 
 BlockGradients BlockPass::gradients(const at::Tensor& hidden, const at::Tensor& hidden_gradient,
-                                    const at::Tensor& token_weights, bool keeps_graph,
-                                    bool is_second_order) const {
+                                    const at::Tensor& token_weights, bool keeps_graph, bool is_second_order) const {
   auto inputs = weights_.begin()->second;
   const size_t blocks = inputs.size();
   inputs.insert(inputs.end(), outputs_.begin(), outputs_.end());

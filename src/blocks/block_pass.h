@@ -19,8 +19,8 @@ class BlockPass : public BlockAddition {
 
   // The gradients of a loss whose gradient with respect to `hidden` (B,T,D) is given, of a pass over one state that
   // recorded a graph. Second order: they can be differentiated in turn.
-  BlockGradients gradients(const at::Tensor& hidden, const at::Tensor& hidden_gradient,
-                           const at::Tensor& token_weights, bool keeps_graph, bool is_second_order) const;
+  BlockGradients gradients(const at::Tensor& hidden, const at::Tensor& hidden_gradient, const at::Tensor& token_weights,
+                           bool keeps_graph, bool is_second_order) const;
 
  private:
   const BlockMemory& memory_;

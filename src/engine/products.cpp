@@ -114,9 +114,9 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
     at::Tensor grad_a, grad_b;
     if (context->needs_input_grad(0)) grad_a = Bf16Product::apply(gradient, b.transpose(-1, -2));
     if (context->needs_input_grad(1))
-      grad_b = b.dim() == 3 ? Bf16Product::apply(a.transpose(1, 2), gradient)
-                            : Bf16Product::apply(a.reshape({-1, a.size(-1)}).t(),
-                                                 gradient.reshape({-1, gradient.size(-1)}));
+      grad_b = b.dim() == 3
+                   ? Bf16Product::apply(a.transpose(1, 2), gradient)
+                   : Bf16Product::apply(a.reshape({-1, a.size(-1)}).t(), gradient.reshape({-1, gradient.size(-1)}));
     return {grad_a, grad_b};
   }
 

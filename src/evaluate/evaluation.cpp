@@ -57,7 +57,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 const std::vector<std::string>& method_names() {
-  static const std::vector<std::string> names = {"static",    "fwl",  "blocks",       "test-time",
+  static const std::vector<std::string> names = {"static",    "fwl",         "blocks",     "test-time",
                                                  "bias-only", "dynamic-sgd", "dynamic-rms"};
   return names;
 }

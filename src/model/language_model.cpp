@@ -134,13 +134,12 @@ void LanguageModel::score_part(Reading& reading, int64_t tokens, const BlockRead
   const int64_t start = reading.start, known = std::min(tokens, reading.targets.size(1) - start);
   const int64_t skipped = std::clamp<int64_t>(reading.first_scored - start, 0, known);
   const auto of_part = [&](const at::Tensor& all) { return all.slice(1, start + skipped, start + known); };
-  auto hidden = part.hidden.slice(1, skipped, known);                                              // B,n,D
+  auto hidden = part.hidden.slice(1, skipped, known);  // B,n,D
   auto targets = of_part(reading.targets), losses = part.losses.defined() ? part.losses.slice(1, skipped) : part.losses;
   auto weights = reading.token_weights.defined() ? of_part(reading.token_weights) : reading.token_weights;
   reading.start += tokens;
   const auto last_hidden = session.last_hidden;
-  if (reading.keeps_last_hidden)
-    session.last_hidden = part.hidden.select(1, tokens - 1).detach().clone();  // B,D
+  if (reading.keeps_last_hidden) session.last_hidden = part.hidden.select(1, tokens - 1).detach().clone();  // B,D
   if (start == 0 && reading.keeps_last_hidden && last_hidden.defined()) {
     const auto first = reading.inputs.narrow(1, 0, 1);  // B,1
     if (losses.defined()) {

@@ -78,7 +78,7 @@ class LanguageModel {
 
   const BaseModel& base() const { return *base_; }
   const std::shared_ptr<BaseModel>& shared_base() const { return base_; }
-  const std::shared_ptr<const FastMemory>& memory() const { return memory_; }  // null: none
+  const std::shared_ptr<const FastMemory>& memory() const { return memory_; }   // null: none
   const std::shared_ptr<const BlockMemory>& blocks() const { return blocks_; }  // null: none
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
