@@ -35,7 +35,7 @@ void describe(Fields& fields, Options& options) {
              "run static and fwl in one pass, and print their running perplexities side by side");
   add_fields(fields, options.blocks);
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
-  fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
+  fields.add("save_nll", options.save_nll, "write the loss of every token to this file").writes_file();
   fields.add("json", options.json, "print the result as JSON");
 }
 

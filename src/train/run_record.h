@@ -1,9 +1,11 @@
 // The record of a run: JSON lines with config, data hashes, versions and all measurements.
 #pragma once
 
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+
+#include "files/growing_file.h"
 
 namespace fwl {
 
@@ -19,7 +21,7 @@ class RunRecord {
 
  private:
   std::string path_;
-  std::ofstream file_;
+  std::optional<GrowingFile> file_;
 };
 
 // Versions, CPU, threads.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/fields.h"
+#include "support/scratch.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 #include "train/step_guard.h"
@@ -21,7 +22,7 @@ TEST(TrainConfig, EveryConfigFileIsReadWhole) {
     TrainConfig config;
     Fields fields;
     add_fields(fields, config);
-    fields.load_toml(entry.path().string());
+    fields.load_toml(entry.path().string(), read_text(entry.path().string()));
     fields.check(entry.path().string());
     EXPECT_FALSE(config.data.train.empty()) << entry.path();
     ++files;
