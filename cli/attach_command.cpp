@@ -60,7 +60,9 @@ AttachText open_text(const Options& options, const std::vector<std::string>& tex
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
   make_folder(folder.string());
-  const auto path = tokens_of(options, text, (folder / fmt::format("{}.tokens", name)).string(), console);
+  const auto made = (folder / fmt::format("{}.tokens", name)).string();
+  const FileLock lock(made);  // until they are open: another run may have another text
+  const auto path = tokens_of(options, text, made, console);
   auto tokens = std::make_shared<const TokenFile>(path);
   const auto tokenizer = open_tokenizer(options.attach.base);
   if (tokens->tokenizer_hash() != tokenizer->hash())
@@ -74,14 +76,18 @@ int run(Options& options, Console& console) {
   const auto device = apply(options.engine);
   if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
   options.attach.base = find_model("--base", options.attach.base, console);
+  make_folder(options.out);
+  FileLock lock(options.out);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
   AttachTask task(options.attach, std::move(base), open_text(options, options.text, "train", console),
                   open_text(options, options.valid_text, "valid", console), console.progress("hidden states"));
   Fields fields;
   add_fields(fields, options.attach);
   TrainConsole observer(console, options.attach.run.log_every);
-  Trainer trainer(task, {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
-                  observer);
+  Trainer trainer(
+      task,
+      {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume, std::move(lock)},
+      observer);
   trainer.run();
   console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;

@@ -33,7 +33,8 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("session", input.session, "session file to continue and to save to; created if there is none");
+  fields.add("session", input.session, "session file to continue and to save to; created if there is none")
+      .writes_file();
   fields
       .add("adapt", input.adapt,
            "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
@@ -52,6 +53,7 @@ void add_fields(Fields& fields, SessionInput& input) {
 
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      lock_(path_.empty() ? FileLock() : FileLock(path_)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
@@ -83,6 +85,12 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
   if (!first)
     fail("--prompt", "a text to continue", "nothing", "the vocabulary has no begin or end token to start from");
   return {*first};
+}
+
+void OpenedSession::set_path(const std::string& path) {
+  if (path == path_) return;
+  lock_ = FileLock(path);
+  path_ = path;
 }
 
 void OpenedSession::save() const {

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
 #include "cli/train_console.h"
+#include "files/folder.h"
 #include "support/interrupt.h"
 #include "train/text_task.h"
 #include "train/trainer.h"
@@ -37,10 +38,13 @@ nlohmann::json config_json(TrainConfig& config) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
+  make_folder(options.out);
+  FileLock lock(options.out);
   TextTask task(options.train, device);
   TrainConsole observer(console, options.train.run.log_every);
   Trainer trainer(task,
-                  {options.train.optimizer, options.train.run, options.out, config_json(options.train), options.resume},
+                  {options.train.optimizer, options.train.run, options.out, config_json(options.train), options.resume,
+                   std::move(lock)},
                   observer);
   trainer.run();
   console.out() << (std::filesystem::path(options.out) / "model").string() << '\n';

@@ -1,6 +1,8 @@
 #include "generate/session_tools.h"
 
 #include "engine/torch.h"
+#include "files/file_lock.h"
+#include "files/output_check.h"
 
 namespace fwl {
 namespace {
@@ -25,6 +27,7 @@ SessionFacts describe_session(const std::string& path) {
 }
 
 void reset_session(const std::string& path) {
+  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   std::erase_if(tensors, [](const auto& named) { return is_fast(named.first); });
@@ -32,6 +35,7 @@ void reset_session(const std::string& path) {
 }
 
 void decay_session(const std::string& path, double factor) {
+  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   for (auto& [name, tensor] : tensors)
@@ -40,6 +44,8 @@ void decay_session(const std::string& path, double factor) {
 }
 
 void copy_session(const std::string& from, const std::string& to) {
+  expect_apart(to, {from});
+  const FileLock lock(to);
   const auto reader = open_session_file(from);
   save_checked_tensors(reader.left(), to, reader.metadata());
 }
