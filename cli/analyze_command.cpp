@@ -58,6 +58,7 @@ nlohmann::json to_json(const std::vector<GainGroup>& groups) {
 void print_extremes(Console& console, const Options& options, const NllPair& pair) {
   if (options.top == 0 || options.tokens.empty() || options.tokenizer.empty()) return;
   const TokenFile file(options.tokens);
+  if (to_hex(file.ids_hash()) != pair.data_hash) fail(options.tokens, "the text that was scored", "another one");
   const auto tokenizer = open_tokenizer(options.tokenizer);
   if (file.tokenizer_hash() != tokenizer->hash())
     fail(options.tokens, "tokens of " + options.tokenizer, fmt::format("tokens of '{}'", file.tokenizer_name()),
@@ -72,7 +73,7 @@ void print_extremes(Console& console, const Options& options, const NllPair& pai
     console.out() << '\n' << title << '\n';
     for (const auto index : indices) {
       const int64_t target = pair.targets[index];
-      if (target >= file.size()) fail(options.tokens, "the text that was scored", "a shorter one");
+      if (target >= file.size()) fail(options.losses[0], "losses of the text's tokens", "of others");
       console.out() << fmt::format("{:+8.3f}  …{}[{}]\n", pair.before[index] - pair.after[index],
                                    text(std::max<int64_t>(0, target - context_tokens), target),
                                    text(target, target + 1));

@@ -16,6 +16,7 @@ struct AdapterDescription {
   int64_t window_tokens = 0;  // context of the base in training; fast weights carry across windows
   std::string objective = "fwl";
   MemoryChoice memory;
+  std::string weights_hash = {};  // of adapter.safetensors; empty: that file holds its own checksum
 };
 
 void add_fields(Fields& fields, AdapterDescription& description);

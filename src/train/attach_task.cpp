@@ -85,8 +85,8 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
   if (config_.train_base) return {text.tokens, std::nullopt};
   const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
-  fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
-  return {text.tokens, HiddenCache(text.cache_path, key)};
+  auto lock = fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
+  return {text.tokens, HiddenCache(text.cache_path, key, std::move(lock))};
 }
 
 NamedTensors AttachTask::parameters() const {
