@@ -8,9 +8,11 @@
 #include "bindings.h"
 #include "generate/generator.h"
 #include "model/language_model.h"
+#include "model/session_check.h"
 #include "store/open_base.h"
 #include "store/open_model.h"
 #include "support/error.h"
+#include "support/fields.h"
 
 namespace fwl {
 namespace {
@@ -114,6 +116,10 @@ std::vector<int64_t> generate(const LanguageModel& model, Session& session, int6
   options.adaptation = adaptation_from_name(adapt);
   options.max_tokens = max_tokens;
   options.ignore_end = true;
+  Fields fields;
+  add_fields(fields, options);
+  fields.check("generate");
+  expect_own_session(model, session);
   return Generator(model, session).generate(options).tokens;
 }
 
@@ -145,6 +151,7 @@ void bind_language_model(py::module_& module) {
           "read",
           [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt,
              int64_t chunk) {
+            expect_own_session(model, session);
             return model.read(tokens, session, {adaptation_from_name(adapt), chunk, false}).adapted;
           },
           arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 0, ReleaseGil(),
@@ -152,6 +159,7 @@ void bind_language_model(py::module_& module) {
       .def(
           "next_logits",
           [](const LanguageModel& model, const Session& session, const std::string& adapt) {
+            expect_own_session(model, session);
             return model.next_logits(session, adaptation_from_name(adapt));
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
@@ -164,7 +172,13 @@ void bind_language_model(py::module_& module) {
              for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
              return result;
            })
-      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
+      .def(
+          "save_session",
+          [](const LanguageModel& model, const Session& session, const std::string& path, const std::string& identity) {
+            expect_own_session(model, session);
+            model.save_session(session, path, identity);
+          },
+          arg("session"), arg("path"), arg("identity"))
       .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
   module.def(
       "open_model",
