@@ -8,6 +8,9 @@ import pytest
 import torch
 from block_twin import BlockTwin
 
+from test_perplexity import trained  # noqa: F401  (a tiny model with a fast weight layer)
+from test_training_process import PROGRAM, run
+
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens" / "llama-grouped"
 SETTINGS = {"at": "all", "rank": 6, "chunk_tokens": 7, "step": 2.0, "decay": 0.9, "warmup_chunks": 2}
 TRAINED = ("blocks.U", "blocks.log_steps", "blocks.decay_logits")
@@ -45,3 +48,48 @@ def test_settings_that_are_wrong_are_one_clear_error():
                               ({"at": "1-x"}, "'x'"), ({"ranks": 3}, "ranks")):
         with pytest.raises(fwl.UserError, match=message):
             fwl.LanguageModel(base, blocks=settings)
+
+
+BLOCKS = ("--blocks", "all", "--blocks.rank", "8", "--blocks.chunk-tokens", "16")
+
+
+def fwl_run(*arguments):
+    result = run([PROGRAM, *arguments])
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_perplexity_tune_and_bench_know_the_method(words_model):
+    base, text, tokens = words_model
+    common = ("-m", base, "--tokens", tokens, *BLOCKS)
+    result = json.loads(fwl_run("perplexity", *common, "--method", "static", "blocks", "--json"))
+    static, blocks = (method["nll"] for method in result["methods"])
+    assert static != blocks
+    apart = json.loads(fwl_run("perplexity", *common, "--method", "blocks", "--segment", "5", "--json"))
+    assert apart["methods"][0]["nll"] == pytest.approx(blocks, abs=1e-5)
+    tuned = json.loads(fwl_run("tune", *common, "--method", "blocks", "--low", "0.1", "--high", "1", "--points", "2",
+                               "--rounds", "1", "--json"))
+    assert tuned["static"] == pytest.approx(static) and len({one["nll"] for one in tuned["tried"]}) == 2
+    rows = json.loads(fwl_run("bench", "-m", base, *BLOCKS, "-p", "32", "-n", "4", "-r", "1", "-o", "json",
+                              "--method", "static", "blocks"))
+    assert [row["method"] for row in rows] == ["static", "blocks"] * 2
+    assert rows[1]["flops_per_token"] > 1.5 * rows[0]["flops_per_token"]
+
+
+def test_sessions_with_blocks_go_on_and_are_refused_without_them(words_model, tmp_path):
+    base, text, _ = words_model
+    session = tmp_path / "a.session"
+    once = tmp_path / "once.txt"
+    once.write_text(text.read_text() * 2)
+    fwl_run("read", "-m", base, *BLOCKS, "--session", session, text)
+    fwl_run("read", "-m", base, *BLOCKS, "--session", session, text)
+    other = tmp_path / "b.session"
+    fwl_run("read", "-m", base, *BLOCKS, "--session", other, once)
+    generate = ("generate", "-m", base, *BLOCKS, "--prompt", "w1", "-n", "12", "--temp", "0", "--adapt", "write")
+    written = fwl_run(*generate, "--session", session)
+    assert written == fwl_run(*generate, "--session", other)
+    shown = fwl_run("session", "show", session, "-m", base, *BLOCKS)
+    assert "block 0 W" in shown
+    for flags in ((), ("--blocks", "1")):
+        refused = run([PROGRAM, "generate", "-m", base, *flags, "--session", session, "--prompt", "w1"])
+        assert refused.returncode == 1 and "another model or adapter" in refused.stderr
