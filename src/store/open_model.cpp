@@ -42,7 +42,6 @@ OpenedModel open_model(const std::string& path, const std::string& adapter_folde
     auto found = open_adapter(adapter_folder, path, *base, progress);
     memory = std::move(found.memory);
     opened.identity = found.description.base_hash + "+" + model_hash(adapter_folder + "/adapter.safetensors", progress);
-    opened.window_tokens = found.description.window_tokens;
     opened.objective = found.description.objective;
   }
   opened.model = std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));
