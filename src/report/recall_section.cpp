@@ -46,7 +46,7 @@ std::string recall_section(const NllPair& pair, const ScoredText& text, int64_t 
   section += term_table(
       recall.gained, text, count, "gains",
       captions.table(fmt::format("Predicted by {} alone: more than half of the probability. Words of at least four "
-                                 "letters, rarer than one in 1,000 tokens.",
+                                 "letters, rarer so far than one in 500 words.",
                                  after)));
   section += term_table(recall.lost, text, count, "losses", captions.table(fmt::format("By {} alone.", before)));
   return section + "</div>\n</section>\n";

@@ -8,7 +8,7 @@ namespace fwl {
 namespace {
 
 constexpr size_t shortest_term = 4;        // bytes
-constexpr int64_t rarer_than = 1000;       // tokens per occurrence
+constexpr int64_t rarer_than = 500;        // words per occurrence
 constexpr double is_predicted_from = 0.5;  // probability
 
 bool is_in_word(unsigned char letter) {
@@ -68,16 +68,18 @@ class TermCounter {
       int64_t last, times;
     };
     std::unordered_map<std::string, Seen> seen;
+    int64_t words_read = 0;
     for (const auto& word : words) {
       auto& [last, times] = seen.try_emplace(word.text, Seen{-1, 0}).first->second;
       const int64_t read = word.first - stretch.start;
       // The first token of a window is the target of the last input of the window before.
       const int64_t window = stretch.start + std::max<int64_t>(0, read - 1) / context_tokens_ * context_tokens_;
-      const bool is_term = word.text.size() >= shortest_term && times * rarer_than < read;
+      const bool is_term = word.text.size() >= shortest_term && times * rarer_than < words_read;
       if (times > 0 && last < window && is_term && word.first > stretch.start)
         add(stretch, {word.text, word.first, word.past, word.first - last, 0, 0});
       last = word.past - 1;
       ++times;
+      ++words_read;
     }
   }
 

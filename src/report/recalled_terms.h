@@ -25,8 +25,8 @@ struct Recall {
   std::vector<RecalledTerm> gained, lost;  // predicted by one method alone, by the difference in probability
 };
 
-// A term is a word of at least four letters, digits or underscores that makes up less than a thousandth of the text so
-// far. It is predicted if it has more than half of the probability: then it is the first choice.
+// A term is a word of at least four letters, digits or underscores, rarer so far than one in 500 words. It is predicted
+// if it has more than half of the probability: then it is the first choice.
 Recall recalled_terms(const NllPair& pair, const ScoredText& text, int64_t context_tokens);
 
 // The context of the base's windows in a result, if the base restarts with every window while fast weights go on;

@@ -10,8 +10,8 @@ from test_training_process import PROGRAM, ROOT, run
 from tiny_gguf import attach_tiny_adapter, write_tiny_gguf
 
 WINDOW = 256
-TEXT = ("The kingdom of Zambrovia lies behind the mountains, and nobody there had ever seen the ocean. " * 3
-        + "Meanwhile other people told other stories about trains, bread, rivers and winter evenings. " * 8) * 3
+TEXT = ("The kingdom of Zambrovia lies behind the mountains, and nobody there had ever seen the ocean. "
+        + "Meanwhile other people told other stories about trains, bread, rivers and winter evenings. " * 50) * 3
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def terms_by_definition(predicted_before, predicted_after):
     spans = token_spans()
     token_at = {place: token for token, (start, end) in enumerate(spans) for place in range(start, end)}
     last, times, counts = {}, {}, {"terms": 0, "before_predicts": 0, "after_predicts": 0, "gained": 0, "lost": 0}
-    for match in re.finditer(r"\w+", TEXT):
+    for words, match in enumerate(re.finditer(r"\w+", TEXT)):
         word, first, final = match.group(), token_at[match.start()], token_at[match.end() - 1]
         window = max(0, first - 1) // WINDOW * WINDOW
-        if word in last and last[word] < window and len(word) >= 4 and times[word] * 1000 < first:
+        if word in last and last[word] < window and len(word) >= 4 and times[word] * 500 < words:
             before, after = word in predicted_before, word in predicted_after
             counts["terms"] += 1
             counts["before_predicts"] += before
