@@ -186,7 +186,7 @@ class Chat {
                                 prompt_.read_tokens, speed(static_cast<size_t>(prompt_.read_tokens), prompt_.seconds),
                                 answer_.tokens.size(), speed(answer_.tokens.size(), answer_.seconds)));
     std::string drift;
-    for (const auto& figure : drift_of(opened_.model(), session))
+    for (const auto& figure : opened_.model().drift(session))
       drift += fmt::format(" {} {:.2f} %", figure.weight, 100 * figure.drift);
     if (!drift.empty()) console_.note("drift of the fast weights:" + drift);
   }

@@ -21,7 +21,6 @@ struct Options {
   EvaluationInput input;
   std::vector<std::string> methods = {"static"};
   double step = 0;
-  BlockConfig blocks = {.at = "all"};
   std::string save_nll;
   bool together = false;
   bool json = false;
@@ -34,7 +33,6 @@ void describe(Fields& fields, Options& options) {
   fields.add("together", options.together,
              "run static and fwl in one pass, and print their running perplexities side by side; no times: the pass "
              "belongs to both");
-  add_fields(fields, options.blocks);
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
   fields.add("json", options.json, "print the result as JSON");
@@ -191,7 +189,7 @@ std::vector<NllSeries> side_by_side(const EvaluationData& data, bool is_shown, C
 std::vector<NllSeries> one_by_one(EvaluationData& data, const Options& options, Console& console) {
   std::vector<NllSeries> all;
   for (const auto& name : options.methods) {
-    MethodOptions method{name, options.step, options.input.dynamic, options.blocks};
+    MethodOptions method{name, options.step, options.input.dynamic, options.input.blocks};
     method.dynamic.is_rms = name == "dynamic-rms";
     if (!options.json) console.out() << name << '\n';
     const auto pieces = data.pieces(method);

@@ -38,7 +38,7 @@ std::vector<DriftFigure> drift_in_file(Options& options, Console& console) {
   options.adapter = find_adapter(options.adapter, console);
   const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
-  return drift_of(*opened.model, session);
+  return opened.model->drift(session);
 }
 
 nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {

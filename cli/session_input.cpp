@@ -60,7 +60,7 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
-  opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
+  opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
     session_ = model().new_session(1, new_context(model().base(), input));
@@ -96,12 +96,6 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
 
 void OpenedSession::save() const {
   if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
-}
-
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
-  const auto& memory = model.memory();
-  if (!memory || !session.fast.is_defined()) return {};
-  return memory->drift(session.fast);
 }
 
 }  // namespace fwl

@@ -55,7 +55,4 @@ class OpenedSession {
   Session session_;
 };
 
-// Drift of the fast weights; empty without fast weights.
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session);
-
 }  // namespace fwl

@@ -26,8 +26,8 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields
       .add("method", options.method,
-           "the step size of test-time or bias-only, or the learning rate of dynamic evaluation")
-      .choices({"test-time", "bias-only", "dynamic-sgd", "dynamic-rms"});
+           "the step size of blocks, test-time or bias-only, or the learning rate of dynamic evaluation")
+      .choices({"blocks", "test-time", "bias-only", "dynamic-sgd", "dynamic-rms"});
   fields.add("low", options.low, "lowest value of the first round").range(1e-30, 1e6);
   fields.add("high", options.high, "highest value of the first round").range(1e-30, 1e6);
   fields.add("points", options.points, "values per round, geometrically spaced").range(2, 1000);
@@ -69,7 +69,8 @@ class Search {
 
  private:
   void try_value(double value) {
-    MethodOptions method{options_.method, value, options_.input.dynamic};
+    MethodOptions method{options_.method, value, options_.input.dynamic, options_.input.blocks};
+    method.blocks.step = value;
     method.dynamic.is_rms = options_.method == "dynamic-rms";
     if (method.is_dynamic()) method.dynamic.eta = value;
     tried_.push_back({value, loss_of(method)});

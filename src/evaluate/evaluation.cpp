@@ -70,8 +70,9 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     return method.step;
   };
   if (method.name == "blocks") {
-    FreshWeights fresh(0, model.base().options());
-    if (!blocks) blocks = method.blocks.make(model.base().blocks(), model.base().hidden_size(), fresh);
+    auto config = method.blocks;
+    if (!config.is_present()) config.at = "all";
+    if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
   if (method.name == "fwl" && !memory && !blocks)

@@ -18,7 +18,7 @@ struct MethodOptions {
   std::string name = "static";  // static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms
   double step = 0;              // test-time: of all six weights; bias-only on a model that was not trained so
   DynamicOptions dynamic;
-  BlockConfig blocks = {.at = "all"};  // blocks: of a model that has none of its own
+  BlockConfig blocks = {};  // blocks: of a model that has none of its own; at none: in all blocks
 
   bool adapts() const { return name != "static" && !is_dynamic(); }
   bool is_dynamic() const { return name.starts_with("dynamic"); }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "blocks/block_config.h"
 #include "model/language_model.h"
 #include "support/progress.h"
 #include "weights/published_weights.h"
@@ -21,5 +22,8 @@ struct OpenedModel {
 // `adapter` may be empty.
 OpenedModel open_model(const std::string& path, const std::string& adapter = {},
                        WeightFormat format = WeightFormat::quantized, const ProgressReport& progress = {});
+
+// The same model with untrained memories in its blocks, of another identity. A UserError if it has memories there.
+OpenedModel with_blocks(OpenedModel opened, const BlockConfig& config);
 
 }  // namespace fwl
