@@ -99,6 +99,7 @@ void print(Console& console, const Options& options, const LanguageModel& model,
     for (const auto& result : results)
       json.push_back({{"model", row_of(options, model, result).model},
                       {"threads", at::get_num_threads()},
+                      {"context", model.base().context_tokens()},
                       {"test", result.test},
                       {"method", result.method},
                       {"tokens_per_second", result.per_second},

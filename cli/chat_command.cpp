@@ -65,8 +65,9 @@ class Chat {
 
   void run() {
     const bool is_continued = !is_fresh();
-    console_.note(fmt::format("{} /help lists the commands.",
-                              is_continued ? "Continuing the conversation." : "A new conversation."));
+    console_.note(fmt::format("{}, with a {}. /help lists the commands.",
+                              is_continued ? "Continuing the conversation" : "A new conversation",
+                              opened_.context_text()));
     for (auto line = next_line(); line; line = next_line()) {
       if (line->empty()) continue;
       if (line->front() == '/') {

@@ -35,11 +35,15 @@ void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "session file to continue and to save to; created if there is none");
   fields
+      .add("session_precision", input.session_precision,
+           "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
+      .choices({"bf16", "fp32", "q8"});
+  fields
       .add("adapt", input.adapt,
            "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
            "learning; off: do not use them")
       .choices({"prompt", "write", "read", "off"});
-  fields.add("context", input.context, "context length in tokens; 0: that of the model")
+  fields.add("context", input.context, "context length in tokens; 0: the model's own")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
@@ -52,6 +56,7 @@ void add_fields(Fields& fields, SessionInput& input) {
 
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
@@ -63,6 +68,10 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   }
   session_ = model().load_session(path_, opened_.identity);
   expect_own_context(path_, session_.base.context, input);
+}
+
+std::string OpenedSession::context_text() const {
+  return context_tokens() > 0 ? fmt::format("context of {} tokens", context_tokens()) : "context without a limit";
 }
 
 std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
@@ -86,7 +95,7 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
 }
 
 }  // namespace fwl

@@ -14,7 +14,7 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "prompt", long_text = "auto";
+  std::string adapt = "prompt", long_text = "auto", session_precision = "bf16";
   int64_t context = 0;
 };
 
@@ -32,6 +32,9 @@ class OpenedSession {
   Adaptation reading() const { return reading_; }
   Adaptation generating() const { return generating_; }
   Session& session() { return session_; }
+  const Session& session() const { return session_; }
+  int64_t context_tokens() const { return session_.base.context.context_tokens; }  // 0: no limit
+  std::string context_text() const;                                                // "context of 8192 tokens"
   Generator generator() { return {model(), session_}; }
 
   // Adds the begin token at the start of a session, if the model expects one.
@@ -45,6 +48,7 @@ class OpenedSession {
 
  private:
   std::string path_;
+  CachePrecision precision_;
   Adaptation reading_, generating_;
   OpenedModel opened_;
   PromptConventions conventions_;

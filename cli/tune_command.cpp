@@ -96,13 +96,15 @@ int run(Options& options, Console& console) {
   std::ranges::sort(tried, {}, &Try::value);
   const auto best = search.best();
   if (options.json) {
-    nlohmann::json json = {{"method", options.method}, {"static", plain}, {"best", best.value}};
+    nlohmann::json json = {
+        {"method", options.method}, {"context", data.context_tokens()}, {"static", plain}, {"best", best.value}};
     for (const auto& one : tried)
       json["tried"].push_back(
           {{"value", one.value}, {"nll", std::isfinite(one.nll) ? nlohmann::json(one.nll) : nlohmann::json()}});
     console.out() << json.dump() << '\n';
     return 0;
   }
+  console.out() << fmt::format("context: {}\n", data.context_text());
   console.out() << fmt::format("{:>12} {:>10} {:>12} {:>9}\n{:>12} {:>10.5f} {:>12.4f}\n", options.method, "nll",
                                "perplexity", "%", "static", plain, std::exp(plain));
   for (const auto& one : tried)

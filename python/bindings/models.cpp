@@ -179,7 +179,14 @@ void bind_language_model(py::module_& module) {
              for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
              return result;
            })
-      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
+      .def(
+          "save_session",
+          [](const LanguageModel& model, const Session& session, const std::string& path, const std::string& identity,
+             const std::string& precision) {
+            model.save_session(session, path, identity, cache_precision_from_name(precision));
+          },
+          arg("session"), arg("path"), arg("identity"), arg("precision") = "fp32",
+          "precision: of the KV cache in the file, fp32 (exact), bf16 or q8.")
       .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
   module.def(
       "open_model",

@@ -124,18 +124,12 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
   std::vector<NllSeries> both(2);
   both[0].method = "static";
   both[1].method = "fwl";
-  reset_peak_memory();
-  const auto start = std::chrono::steady_clock::now();
   for (const auto& piece : pieces) {
     const auto losses = reader.read(piece);
     append(both[0], piece, losses.slow);
     append(both[1], piece, losses.adapted);
     report(both);
     throw_if_interrupted();
-  }
-  for (auto& series : both) {
-    series.seconds = seconds_since(start);
-    series.peak_bytes = peak_memory_bytes();
   }
   return both;
 }

@@ -34,7 +34,7 @@ NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const st
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);
 
-// Scores static and fast weights in one pass; the time of both is that of the pass.
+// Scores static and fast weights in one pass. Its time and memory belong to neither, so the series have none.
 using TogetherReport = std::function<void(const std::vector<NllSeries>& so_far)>;  // after every piece
 std::vector<NllSeries> evaluate_together(const LanguageModel& model, const TokenView& tokens,
                                          const std::vector<Piece>& pieces, const TogetherReport& report);

@@ -9,6 +9,7 @@
 #include "memory/fast_memory.h"
 #include "model/block_reader.h"
 #include "model/session.h"
+#include "model/session_file.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/tensor_reader.h"
 
@@ -89,10 +90,12 @@ class LanguageModel {
   std::vector<DriftFigure> drift(const Session& session) const;
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
-  void save_session(const Session& session, const std::string& path, const std::string& identity) const;
+  void save_session(const Session& session, const std::string& path, const std::string& identity,
+                    CachePrecision precision = CachePrecision::full) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
-  void append_session(TensorMap& tensors, const Session& session) const;
+  void append_session(TensorMap& tensors, const Session& session,
+                      CachePrecision precision = CachePrecision::full) const;
   Session take_session(TensorReader& reader) const;
 
   NamedTensors parameters() const;       // of base and memories

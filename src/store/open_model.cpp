@@ -45,7 +45,6 @@ OpenedModel open_model(const std::string& path, const std::string& adapter_folde
     memory = std::move(found.memory);
     blocks = std::move(found.blocks);
     opened.identity = found.description.base_hash + "+" + model_hash(adapter_folder + "/adapter.safetensors", progress);
-    opened.window_tokens = found.description.window_tokens;
     opened.objective = found.description.objective;
   }
   opened.model =

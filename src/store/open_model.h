@@ -13,8 +13,7 @@ namespace fwl {
 
 struct OpenedModel {
   std::shared_ptr<LanguageModel> model;
-  std::string identity;       // hashes of model and adapter, for sessions
-  int64_t window_tokens = 0;  // context of the base with which the adapter was trained; 0: unknown
+  std::string identity;  // hashes of model and adapter, for sessions
   // The longest text on which the fast weights are known to be stable; 0: any length.
   int64_t safe_tokens = 0;
   std::string objective;  // training objective of the model or adapter; empty: a plain base

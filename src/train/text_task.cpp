@@ -212,6 +212,14 @@ void TextTask::restore(const nlohmann::json& position, TensorReader& reader) {
   if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
 }
 
+void TextTask::check_vocabulary(const std::string& path) const {
+  if (!is_huggingface_folder(path) || !is_trained_model(HuggingFaceFolder(path)))
+    fail(path, "a model of fwl train", "another", "fwl attach trains a layer for a published model");
+  if (read_description(HuggingFaceFolder(path)).tokenizer_hash != description_.tokenizer_hash)
+    fail(path, "a model with the vocabulary of " + train_->path(), "another vocabulary",
+         "set data.tokenizer to the vocabulary in the model's folder");
+}
+
 void TextTask::save_model(const std::string& folder) const {
   save_trained_model(*model_, description_, config_.data.tokenizer, folder);
 }
