@@ -14,6 +14,7 @@ namespace fwl {
 struct EvaluationInput : ModelInput {
   std::vector<std::string> text;
   std::string tokens, documents = "file";
+  bool special = false;
   std::string protocol = "stream", reset = "never";
   int64_t context = 0, stride = 0, segment = 0, dynamic_segment = 128, max_tokens = 0;
   DynamicOptions dynamic;
@@ -31,6 +32,8 @@ class EvaluationData {
   const LanguageModel& model() const { return *opened_.model; }
   const std::string& identity() const { return opened_.identity; }
   const TokenFile& tokens() const { return *tokens_; }
+  int64_t context_tokens() const;    // of a window; 0: the text is read without a limit
+  std::string context_text() const;  // "8192 tokens, the model's own"
   std::vector<Piece> pieces(const MethodOptions& method) const;
   // Warns if the fast weights will be carried over more tokens than they were trained for.
   void warn_of_length(const std::vector<Piece>& pieces, Console& console) const;

@@ -16,6 +16,7 @@ void add_fields(Fields& fields, ModelInput& input) {
       .reads_file();
   add_fields(fields, input.engine);
   add_fields(fields, "", input.head);
+  add_fields(fields, input.blocks);
 }
 
 void find_paths(ModelInput& input, Console& console) {

@@ -36,11 +36,15 @@ void add_fields(Fields& fields, SessionInput& input) {
   fields.add("session", input.session, "session file to continue and to save to; created if there is none")
       .writes_file();
   fields
+      .add("session_precision", input.session_precision,
+           "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
+      .choices({"bf16", "fp32", "q8"});
+  fields
       .add("adapt", input.adapt,
            "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
            "learning; off: do not use them")
       .choices({"prompt", "write", "read", "off"});
-  fields.add("context", input.context, "context length in tokens; 0: that of the model")
+  fields.add("context", input.context, "context length in tokens; 0: the model's own")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
@@ -51,13 +55,23 @@ void add_fields(Fields& fields, SessionInput& input) {
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
+void add_special_field(Fields& fields, bool& special) {
+  fields.add("special", special,
+             "control tokens that the text spells, such as <|endoftext|>, act as such; by default they are text");
+}
+
+MarkedText marked_text(std::string text, bool special) {
+  return special ? MarkedText::all_markup(std::move(text)) : MarkedText::plain(std::move(text));
+}
+
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
       lock_(path_.empty() ? FileLock() : FileLock(path_)),
+      precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
-  opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
+  opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
     session_ = model().new_session(1, new_context(model().base(), input));
@@ -67,17 +81,21 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   expect_own_context(path_, session_.base.context, input);
 }
 
-std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
+std::string OpenedSession::context_text() const {
+  return context_tokens() > 0 ? fmt::format("context of {} tokens", context_tokens()) : "context without a limit";
+}
+
+std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
   if (has_begin) ids.push_back(*begin);
-  tokenizer().encode(text, ids);
+  tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
 }
 
-std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
@@ -94,13 +112,7 @@ void OpenedSession::set_path(const std::string& path) {
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
-}
-
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
-  const auto& memory = model.memory();
-  if (!memory || !session.fast.is_defined()) return {};
-  return memory->drift(session.fast);
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
 }
 
 }  // namespace fwl

@@ -15,11 +15,14 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "prompt", long_text = "auto";
+  std::string adapt = "prompt", long_text = "auto", session_precision = "bf16";
   int64_t context = 0;
 };
 
 void add_fields(Fields& fields, SessionInput& input);
+// --special: whether control tokens that a text spells act as such.
+void add_special_field(Fields& fields, bool& special);
+MarkedText marked_text(std::string text, bool special);
 
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
@@ -33,12 +36,15 @@ class OpenedSession {
   Adaptation reading() const { return reading_; }
   Adaptation generating() const { return generating_; }
   Session& session() { return session_; }
+  const Session& session() const { return session_; }
+  int64_t context_tokens() const { return session_.base.context.context_tokens; }  // 0: no limit
+  std::string context_text() const;                                                // "context of 8192 tokens"
   Generator generator() { return {model(), session_}; }
 
   // Adds the begin token at the start of a session, if the model expects one.
-  std::vector<TokenId> encode(std::string_view text) const;
+  std::vector<TokenId> encode(const MarkedText& text) const;
   // The same, with at least one token in a new session: generation needs something to continue.
-  std::vector<TokenId> encode_prompt(std::string_view text) const;
+  std::vector<TokenId> encode_prompt(const MarkedText& text) const;
 
   const std::string& path() const { return path_; }  // session file; empty if there is none
   void set_path(const std::string& path);
@@ -47,13 +53,11 @@ class OpenedSession {
  private:
   std::string path_;
   FileLock lock_;  // on the session file
+  CachePrecision precision_;
   Adaptation reading_, generating_;
   OpenedModel opened_;
   PromptConventions conventions_;
   Session session_;
 };
-
-// Drift of the fast weights; empty without fast weights.
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session);
 
 }  // namespace fwl

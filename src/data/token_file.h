@@ -72,6 +72,9 @@ class TokenView {
   BlockChecksums blocks_;
 };
 
+// Whether a file starts as a token file does; false if it cannot be read.
+bool is_token_file(const std::string& path);
+
 class TokenFile : public TokenView {
  public:
   explicit TokenFile(const std::string& path) : TokenFile(MemoryMap(path)) {}

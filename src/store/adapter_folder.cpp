@@ -44,16 +44,6 @@ class AdapterWeights : public WeightSource {
   TensorReader reader_;
 };
 
-// The weights hold their checksum, or the description does.
-SafetensorsFile open_weights(const std::string& path, const AdapterDescription& description) {
-  SafetensorsFile file(path);
-  if (description.weights_hash.empty())
-    file.expect_checksum("the weights of an adapter");
-  else if (checksum_of_file(path, "sha256:") != description.weights_hash)
-    fail(path, "weights " + description.weights_hash, "others", "the file is damaged");
-  return file;
-}
-
 AdapterDescription read_description(const std::string& folder) {
   const auto path = inside(folder, "adapter.json");
   if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
@@ -71,6 +61,16 @@ AdapterDescription read_description(const std::string& folder) {
   return description;
 }
 
+// The weights hold their checksum, or the description does.
+SafetensorsFile open_weights(const std::string& path, const AdapterDescription& description) {
+  SafetensorsFile file(path);
+  if (description.weights_hash.empty())
+    file.expect_checksum("the weights of an adapter");
+  else if (checksum_of_file(path, "sha256:") != description.weights_hash)
+    fail(path, "weights " + description.weights_hash, "others", "the file is damaged");
+  return file;
+}
+
 }  // namespace
 
 void add_fields(Fields& fields, AdapterDescription& description) {
@@ -82,6 +82,7 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
   fields.add("objective", description.objective, "what the memory was trained on");
   add_fields(fields, description.memory);
+  add_fields(fields, description.blocks);
 }
 
 std::string model_hash(const std::string& path, const ProgressReport& progress) {
@@ -95,7 +96,7 @@ std::string model_hash(const std::string& path, const ProgressReport& progress) 
   return "sha256:" + to_hex(all.finish());
 }
 
-void save_adapter(const FastMemory& memory, const AdapterDescription& description, const std::string& folder) {
+void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder) {
   make_folder(folder);
   auto copy = description;
   Fields fields;
@@ -105,10 +106,14 @@ void save_adapter(const FastMemory& memory, const AdapterDescription& descriptio
   json["format"] = adapter_format;
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
-  for (const auto& [name, tensor] : memory.parameters()) tensors[name] = tensor.detach();
+  for (const auto& [name, tensor] : model.fast_parameters()) tensors[name] = tensor.detach();
   save_checked_tensors(tensors, inside(folder, "adapter.safetensors"),
                        {{"format", "pt"}, {"base", description.base_hash}});
   write_file_atomically(inside(folder, "adapter.json"), checked_json_text(std::move(json)));
+}
+
+SafetensorsFile open_adapter_weights(const std::string& folder) {
+  return open_weights(inside(folder, "adapter.safetensors"), read_description(folder));
 }
 
 OpenedAdapter open_adapter(const std::string& folder, const std::string& base_path, const BaseModel& base,
@@ -121,6 +126,7 @@ OpenedAdapter open_adapter(const std::string& folder, const std::string& base_pa
          fmt::format("{} ({})", base_path, hash), "an adapter works only on the model that it was trained with");
   AdapterWeights weights(open_weights(inside(folder, "adapter.safetensors"), opened.description));
   opened.memory = opened.description.memory.make({base.hidden_size(), *base.head(), weights});
+  opened.blocks = opened.description.blocks.make(base.blocks(), base.hidden_size(), weights);
   weights.expect_nothing_else();
   return opened;
 }

@@ -1,4 +1,4 @@
-// The record of a run: JSON lines with config, data hashes, versions and all measurements.
+// The record of a run: JSON lines with config, data hashes, versions and all measurements; its steps also as CSV.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,12 +6,13 @@
 #include <string>
 
 #include "files/growing_file.h"
+#include "train/step_table.h"
 
 namespace fwl {
 
 class RunRecord {
  public:
-  explicit RunRecord(std::string path) : path_(std::move(path)) {}
+  explicit RunRecord(const std::string& folder);  // record.jsonl and steps.csv in it
 
   // Starts a new record, or continues after `last_step` and drops later lines.
   void start();
@@ -22,6 +23,7 @@ class RunRecord {
  private:
   std::string path_;
   std::optional<GrowingFile> file_;
+  StepTable steps_;
 };
 
 // Versions, CPU, threads.

@@ -1,13 +1,10 @@
 """Two processes that would write the same run, session or cache: the second one says who is first, and changes nothing."""
 
-import os
-import shutil
 import signal
 import subprocess
 
-import pytest
 from test_outputs import one_line
-from test_training_process import PROGRAM, ROOT, run, tokens, train  # noqa: F401
+from test_training_process import PROGRAM, run, tokens, train  # noqa: F401
 
 FOREVER = ["--run.steps", "1000000", "--run.log-every", "1", "--run.checkpoint-every", "2"]
 
@@ -38,18 +35,10 @@ def test_a_run_belongs_to_one_process(tokens, tmp_path):
     assert not list(folder.rglob("*.lock"))
 
 
-@pytest.fixture
-def chat(words_model, tmp_path):
-    """A process that holds a session: it waits for a prompt on standard input."""
+def test_a_session_belongs_to_one_process(words_model, tmp_path):
     base, text, _ = words_model
-    session = tmp_path / "a.session"
+    session, long_text, link = tmp_path / "a.session", tmp_path / "long.txt", tmp_path / "link.session"
     assert run([PROGRAM, "read", "--model", base, "--session", session, text]).returncode == 0
-    return base, text, session
-
-
-def test_a_session_belongs_to_one_process(chat, tmp_path):
-    base, text, session = chat
-    long_text, link = tmp_path / "long.txt", tmp_path / "link.session"
     long_text.write_text(text.read_text() * 300)
     link.symlink_to(session)
     before = session.read_bytes()

@@ -138,7 +138,7 @@ def test_outputs_are_never_inputs(words_model, tmp_path):
         assert victim is None or victim.read_bytes() == before, command
 
 
-COMMANDS = [["help"], ["version"], ["train", "--help"], ["train", "--print-config"], ["inspect", "{base}"],
+COMMANDS = [["help"], ["version"], ["train", "--help"], ["train", "--out", "{out}", "--print-config"], ["inspect", "{base}"],
             ["inspect", "{tokens}", "--json"],
             ["perplexity", "--model", "{base}", "--tokens", "{tokens}", "--max-tokens", "64"],
             ["generate", "--model", "{base}", "-p", "w1", "-n", "4"],
