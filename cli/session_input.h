@@ -20,6 +20,9 @@ struct SessionInput : ModelInput {
 
 void add_fields(Fields& fields, SessionInput& input);
 
+// The context of a new session. A model with a limited context restarts by default.
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text);
+
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
  public:

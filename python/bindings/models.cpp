@@ -164,7 +164,8 @@ void bind_language_model(py::module_& module) {
              for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
              return result;
            })
-      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
+      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"),
+           arg("notes") = TextMap{})
       .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
   module.def(
       "open_model",

@@ -135,11 +135,13 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   return session;
 }
 
-void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
+void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
+                                 const TextMap& notes) const {
   TensorMap tensors;
   append_session(tensors, session);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  TextMap metadata = {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}};
+  metadata.insert(notes.begin(), notes.end());
+  save_checked_tensors(tensors, path, std::move(metadata));
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
