@@ -49,6 +49,15 @@ void add_fields(Fields& fields, SessionInput& input) {
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
+void add_special_field(Fields& fields, bool& special) {
+  fields.add("special", special,
+             "control tokens that the text spells, such as <|endoftext|>, act as such; by default they are text");
+}
+
+MarkedText marked_text(std::string text, bool special) {
+  return special ? MarkedText::all_markup(std::move(text)) : MarkedText::plain(std::move(text));
+}
+
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
@@ -64,17 +73,17 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   expect_own_context(path_, session_.base.context, input);
 }
 
-std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
   if (has_begin) ids.push_back(*begin);
-  tokenizer().encode(text, ids);
+  tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
 }
 
-std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
