@@ -27,7 +27,7 @@ const char* loading = "the model is being loaded";
 }  // namespace
 
 void Api::open(const ServedState& state) {
-  for (auto* part : {&information_routes, &text_routes, &completion_routes, &session_routes})
+  for (auto* part : {&information_routes, &text_routes, &completion_routes, &session_routes, &page_routes})
     for (auto& route : (*part)(state)) routes_.push_back(std::move(route));
   is_open_ = true;
 }

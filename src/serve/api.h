@@ -38,6 +38,7 @@ std::vector<Route> information_routes(const ServedState& state);
 std::vector<Route> text_routes(const ServedState& state);
 std::vector<Route> completion_routes(const ServedState& state);
 std::vector<Route> session_routes(const ServedState& state);
+std::vector<Route> page_routes(const ServedState& state);
 
 class Api : public HttpApplication {
  public:

@@ -13,25 +13,25 @@ bool is_same(const ChatMessage& a, const ChatMessage& b) {
 
 }  // namespace
 
-std::vector<TokenId> ServedModel::encode(std::string_view text, bool starts_context) const {
+std::vector<TokenId> ServedModel::encode(const MarkedText& text, bool starts_context) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = starts_context && conventions.adds_begin && begin;
   if (has_begin) ids.push_back(*begin);
-  tokenizer().encode(text, ids);
+  tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
 }
 
-std::vector<TokenId> ServedModel::encode_prompt(std::string_view text, bool starts_context) const {
-  auto ids = encode(text, starts_context);
+std::vector<TokenId> ServedModel::encode_prompt(const std::string& text, bool starts_context) const {
+  auto ids = encode(MarkedText::plain(text), starts_context);
   const auto begin = tokenizer().begin_token();
   const auto first = begin ? begin : tokenizer().end_token();
   if (ids.empty() && starts_context && first) ids.push_back(*first);
   return ids;
 }
 
-std::string ServedModel::render(const std::vector<ChatMessage>& messages) const {
+MarkedText ServedModel::render(const std::vector<ChatMessage>& messages) const {
   if (!chat_template)
     fail(name, "a model with a chat template", "one without", "not made for conversations; use /v1/completions");
   return chat_template->render(messages, true);
@@ -53,14 +53,14 @@ std::optional<Prompt> ServedModel::following_prompt(const std::vector<ChatMessag
                                                     const SessionPlace& place) const {
   if (place.is_fresh || known.size() < 2 || messages.size() <= known.size()) return std::nullopt;
   if (!std::equal(known.begin(), known.end(), messages.begin(), is_same)) return std::nullopt;
-  const auto before = render({known.begin(), known.end() - 1}) + known.back().content;
+  const auto before = render({known.begin(), known.end() - 1}).text() + known.back().content;
   const auto all = render(messages);
-  if (!all.starts_with(before)) return std::nullopt;
-  auto rest = all.substr(before.size());
+  if (!all.text().starts_with(before)) return std::nullopt;
+  auto rest = std::string_view(all.text()).substr(before.size());
   const auto& end_text = conventions.end_text;
   const auto end = tokenizer().end_token();
-  if (end && place.last_token == end && !end_text.empty() && rest.starts_with(end_text)) rest.erase(0, end_text.size());
-  Prompt prompt{encode(rest, false), false};
+  if (end && place.last_token == end && !end_text.empty() && rest.starts_with(end_text)) rest.remove_prefix(end_text.size());
+  Prompt prompt{encode(all.part(rest), false), false};
   check_prompt(prompt.tokens);
   return prompt;
 }

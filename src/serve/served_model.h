@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sessions/job.h"
@@ -26,14 +25,13 @@ struct ServedModel {
   const LanguageModel& model() const { return *opened.model; }
   const Tokenizer& tokenizer() const { return *opened.model->tokenizer(); }
 
-  // Text from users: no part of it becomes a control token. A text that starts a context gets the begin token that the
-  // model expects.
-  std::vector<TokenId> encode(std::string_view text, bool starts_context) const;
-  // The same, with at least one token where there is nothing to continue.
-  std::vector<TokenId> encode_prompt(std::string_view text, bool starts_context) const;
+  // A text that starts a context gets the begin token that the model expects. Only markup becomes control tokens.
+  std::vector<TokenId> encode(const MarkedText& text, bool starts_context) const;
+  // Text from users, with at least one token where there is nothing to continue.
+  std::vector<TokenId> encode_prompt(const std::string& text, bool starts_context) const;
 
   // The conversation as the model's template writes it.
-  std::string render(const std::vector<ChatMessage>& messages) const;
+  MarkedText render(const std::vector<ChatMessage>& messages) const;
   // What a session has to read before it answers the last message: everything, or what follows on `known`, the
   // conversation that it has read and answered before.
   Prompt chat_prompt(const std::vector<ChatMessage>& messages, const std::vector<ChatMessage>& known,

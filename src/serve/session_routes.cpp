@@ -169,7 +169,7 @@ void read_text(const ServedState& state, const ApiCall& call) {
   job.generation.max_tokens = 0;
   job.wants_slow = true;
   job.make_prompt = [model = &state.model, text](const SessionPlace& place) {
-    Prompt prompt{model->encode(text, place.is_fresh)};
+    Prompt prompt{model->encode(MarkedText::plain(text), place.is_fresh)};
     model->check_prompt(prompt.tokens);
     return prompt;
   };

@@ -16,7 +16,8 @@ json tokenize(const ServedModel& model, const json& body) {
   bool adds_begin = false;
   for (const auto* key : {"add_special", "add_special_tokens"})
     if (body.contains(key) && body[key].is_boolean()) adds_begin = body[key].get<bool>();
-  const auto tokens = model.encode(text, adds_begin);
+  const bool is_markup = body.value("parse_special", json()) == true;
+  const auto tokens = model.encode(is_markup ? MarkedText::all_markup(text) : MarkedText::plain(text), adds_begin);
   json answer = {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.context.context_tokens}};
   if (body.value("with_pieces", false)) {
     answer["tokens"] = json::array();
@@ -66,7 +67,7 @@ std::vector<Route> text_routes(const ServedState& state) {
       {"POST", "/tokenize", with_body(tokenize)},
       {"POST", "/detokenize", with_body(detokenize)},
       {"POST", "/apply-template", with_body([](const ServedModel& served, const json& body) {
-         return json{{"prompt", served.render(messages_of(body.value("messages", json())))}};
+         return json{{"prompt", served.render(messages_of(body.value("messages", json()))).text()}};
        })},
       {"GET", "/tokenizer_info",
        [model](const ApiCall& call) { call.exchange->answer({.body = json_text(tokenizer_info(*model))}); }},

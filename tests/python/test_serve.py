@@ -9,7 +9,7 @@ import pytest
 
 from serving import serving
 from test_perplexity import perplexity, trained  # noqa: F401  (a tiny model with a fast weight layer)
-from test_training_process import PROGRAM, run
+from test_training_process import PROGRAM, ROOT, run
 
 PROMPT = "language models are"
 
@@ -36,6 +36,13 @@ def test_it_says_what_it_is(server):
     assert props["total_slots"] == 16 and "<assistant>" in props["chat_template"]
     assert props["default_generation_settings"]["params"]["temperature"] == 0.8
     assert [slot["is_processing"] for slot in server.get("/slots").json] == [False] * 16
+
+
+def test_the_page_and_its_parts_are_in_the_program(server):
+    page = server.get("/")
+    assert page.headers["Content-Type"].startswith("text/html") and "default-src 'self'" in page.headers["Content-Security-Policy"]
+    for name in ("style.css", "app.js", "parts.js"):
+        assert server.get("/" + name).bytes == (ROOT / "web" / name).read_bytes()
 
 
 def test_text_becomes_tokens_and_back(server):
