@@ -70,8 +70,9 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     return method.step;
   };
   if (method.name == "blocks") {
-    FreshWeights fresh(0, model.base().options());
-    if (!blocks) blocks = method.blocks.make(model.base().blocks(), model.base().hidden_size(), fresh);
+    auto config = method.blocks;
+    if (!config.is_present()) config.at = "all";
+    if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
   if (method.name == "fwl" && !memory && !blocks)
@@ -123,18 +124,12 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
   std::vector<NllSeries> both(2);
   both[0].method = "static";
   both[1].method = "fwl";
-  reset_peak_memory();
-  const auto start = std::chrono::steady_clock::now();
   for (const auto& piece : pieces) {
     const auto losses = reader.read(piece);
     append(both[0], piece, losses.slow);
     append(both[1], piece, losses.adapted);
     report(both);
     throw_if_interrupted();
-  }
-  for (auto& series : both) {
-    series.seconds = seconds_since(start);
-    series.peak_bytes = peak_memory_bytes();
   }
   return both;
 }

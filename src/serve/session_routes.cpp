@@ -43,9 +43,7 @@ json facts_json(const ServedState& state, SessionShelf& shelf, const SessionKey&
                 {"last_use", stamp ? static_cast<double>(stamp->modified) * 1e-9 : 0},
                 {"messages", taken.stored.notes.empty() ? json::array() : json::parse(taken.stored.notes)},
                 {"drift", json::object()}};
-  const auto& memory = state.model.model().memory();
-  if (memory && session.fast.is_defined())
-    for (const auto& figure : memory->drift(session.fast)) facts["drift"][figure.weight] = figure.drift;
+  for (const auto& figure : state.model.model().drift(session)) facts["drift"][figure.weight] = figure.drift;
   shelf.put_back(std::move(taken));
   return facts;
 }

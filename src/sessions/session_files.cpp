@@ -105,7 +105,7 @@ void SessionFiles::keep_before(const SessionKey& key) const {
 void SessionFiles::save(const SessionKey& key, const StoredSession& stored) const {
   make_folder(folder_ + "/" + key.owner);
   keep_before(key);
-  model_.save_session(stored.session, path(key), identity_, {{notes_key, stored.notes}});
+  model_.save_session(stored.session, path(key), identity_, CachePrecision::full, {{notes_key, stored.notes}});
 }
 
 void SessionFiles::change(const SessionKey& key, const std::function<void(const std::string& path)>& action) const {
