@@ -9,18 +9,6 @@
 namespace fwl {
 namespace {
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
-  auto context = base.default_context();
-  const bool is_bounded = context.context_tokens > 0;
-  if (!is_bounded && input.context > 0)
-    fail("--context", "a model with a limited context", "one that reads texts of any length");
-  if (!is_bounded) return context;
-  if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
-  return context;
-}
-
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
     fail("--context", fmt::format("{}, as in {}", own.context_tokens, path), std::to_string(input.context),
@@ -30,6 +18,17 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 }
 
 }  // namespace
+
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
+  if (!is_bounded && context_tokens > 0)
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
+  if (!is_bounded) return context;
+  if (context_tokens > 0) context.context_tokens = context_tokens;
+  context.long_text = long_text == "auto" ? LongText::restart : long_text_from_name(long_text);
+  return context;
+}
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
@@ -72,7 +71,7 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
