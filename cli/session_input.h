@@ -7,6 +7,7 @@
 
 #include "cli/console.h"
 #include "cli/model_input.h"
+#include "files/file_lock.h"
 #include "generate/generator.h"
 #include "tokenizer/prompt_conventions.h"
 
@@ -49,11 +50,12 @@ class OpenedSession {
   std::vector<TokenId> encode_prompt(const MarkedText& text) const;
 
   const std::string& path() const { return path_; }  // session file; empty if there is none
-  void set_path(std::string path) { path_ = std::move(path); }
+  void set_path(const std::string& path);
   void save() const;
 
  private:
   std::string path_;
+  FileLock lock_;  // on the session file
   CachePrecision precision_;
   Adaptation reading_, generating_;
   OpenedModel opened_;
