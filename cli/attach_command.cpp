@@ -9,6 +9,7 @@
 #include "cli/model_name.h"
 #include "cli/text_input.h"
 #include "cli/train_console.h"
+#include "files/folder.h"
 #include "store/open_base.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -43,6 +44,7 @@ void describe(Fields& fields, Options& options) {
 AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
+  make_folder(folder.string());
   const auto path = token_file_of(text, options.input.documents, options.attach.base,
                                   (folder / fmt::format("{}.tokens", name)).string(), console);
   auto tokens = std::make_shared<const TokenFile>(path);

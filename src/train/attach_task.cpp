@@ -162,8 +162,7 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
 at::Tensor AttachTask::lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const {
   const int64_t lane = lane_targets(text, rows);
   std::vector<at::Tensor> tokens;
-  for (int64_t row = 0; row < rows; ++row)
-    tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
+  for (int64_t row = 0; row < rows; ++row) tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
   return at::cat(tokens).to(base_->device());
 }
 
