@@ -5,10 +5,10 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench fuzz format lint layout changed sanitize check clean
+.PHONY: help build demo test test-page bench fuzz format lint layout changed sanitize check clean
 
 help:  ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .venv/.build-ready: dependencies.toml scripts/setup.py
 	@python3 scripts/setup.py build
@@ -18,6 +18,9 @@ help:  ## list the commands
 
 .venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py lint
+
+.venv/.page-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py page
 
 .venv/.bench-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py bench
@@ -34,6 +37,9 @@ demo: build  ## a guided tour on real text
 test: build .venv/.test-ready  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
 	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/python
+
+test-page: build .venv/.test-ready .venv/.page-ready  ## the page of fwl serve in Chromium; screenshots in build/page
+	@$(PYTHON) -m pytest -q tests/python/test_serve_page.py
 
 bench: build .venv/.bench-ready  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py

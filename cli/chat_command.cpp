@@ -107,7 +107,7 @@ class Chat {
 
   // The text that the session reads before it answers. After the first turn, this is the part of the rendered template
   // that follows the previous answer, without the end token if the answer was read with it.
-  std::string turn(const std::string& question) {
+  MarkedText turn(const std::string& question) {
     if (is_fresh()) {
       std::vector<ChatMessage> messages;
       if (!options_.system.empty()) messages.push_back({"system", options_.system});
@@ -116,16 +116,17 @@ class Chat {
     }
     const std::string answered = "[the answer so far]";
     const auto all = template_.render({{"user", "[a question]"}, {"assistant", answered}, {"user", question}}, true);
-    const auto position = all.find(answered);
+    const std::string_view text = all.text();
+    const auto position = text.find(answered);
     if (position == std::string::npos)
       fail(options_.input.model + ": chat template", "one that renders assistant messages", "one that omits them");
-    auto rest = all.substr(position + answered.size());
+    auto rest = text.substr(position + answered.size());
     const auto& end_text = opened_.conventions().end_text;
     const auto end_token = opened_.tokenizer().end_token();
     const auto& recent = opened_.session().sampler.recent;
     if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
-      rest.erase(0, end_text.size());
-    return rest;
+      rest.remove_prefix(end_text.size());
+    return all.part(rest);
   }
 
   void answer(const std::string& question) {

@@ -29,6 +29,7 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f");
   fields.add("tokens", input.tokens, "token file to score");
   fields.add("documents", input.documents, "document boundaries, as for fwl tokenize");
+  fields.add("special", input.special, "as for fwl tokenize: control tokens that the text spells act as such");
   fields
       .add("protocol", input.protocol,
            "stream: one continuous text; windows: independent; sliding: overlapping, by --stride; llama: score second "
@@ -81,6 +82,7 @@ std::string EvaluationData::tokenize(Console& console) {
   TokenizeOptions options;
   options.corpus.inputs = input_.text;
   options.corpus.documents = input_.documents;
+  options.special = input_.special;
   options.out = temporary_path_;
   options.threads = std::max(1U, std::thread::hardware_concurrency());
   tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize"));

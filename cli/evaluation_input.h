@@ -14,6 +14,7 @@ namespace fwl {
 struct EvaluationInput : ModelInput {
   std::vector<std::string> text;
   std::string tokens, documents = "file";
+  bool special = false;
   std::string protocol = "stream", reset = "never";
   int64_t context = 0, stride = 0, segment = 0, dynamic_segment = 128, max_tokens = 0;
   DynamicOptions dynamic;

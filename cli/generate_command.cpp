@@ -23,7 +23,7 @@ struct Options {
   GenerationOptions generation;
   std::string prompt, file;
   int64_t samples = 1, seed = 0;
-  bool chat = false, show_prompt = false, stats = false, json = false;
+  bool chat = false, special = false, show_prompt = false, stats = false, json = false;
 };
 
 void describe(Fields& fields, Options& options) {
@@ -31,6 +31,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("prompt", options.prompt, "text to continue; - reads it from standard input").short_name("p");
   fields.add("file", options.file, "file that holds the prompt").short_name("f");
   fields.add("chat", options.chat, "treat the prompt as a user message: apply the model's chat template");
+  add_special_field(fields, options.special);
   add_fields(fields, options.generation);
   fields.add("seed", options.seed, "random seed; a session that is continued keeps its own")
       .range(0, 1e15)
@@ -109,9 +110,11 @@ std::vector<TokenId> prompt_tokens(const OpenedSession& opened, const Options& o
     return opened.tokenizer().encode(chat.render({{"user", prompt}}, true));
   }
   const bool is_formatted = !known.end_text.empty() && prompt.find(known.end_text) != std::string::npos;
-  if (!known.chat_template.empty() && !prompt.empty() && !is_formatted)
+  if (is_formatted && !options.special)
+    console.note("note: the prompt spells control tokens, which are read as text; --special lets them act");
+  else if (!known.chat_template.empty() && !prompt.empty() && !is_formatted)
     console.note("note: an instruction model, but the prompt is continued as plain text; --chat applies its template");
-  return opened.encode_prompt(prompt);
+  return opened.encode_prompt(marked_text(prompt, options.special));
 }
 
 int run(Options& options, Console& console) {

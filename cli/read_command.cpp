@@ -19,13 +19,14 @@ struct Options {
   SessionInput input;
   std::vector<std::string> texts;
   int64_t save_every = 20000;
-  bool json = false;
+  bool special = false, json = false;
 };
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("texts", options.texts, "text files and folders, in reading order").positional().required();
   fields.add("save_every", options.save_every, "save the session after this many tokens").range(1, 1e12);
+  add_special_field(fields, options.special);
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -54,7 +55,7 @@ void add(ReadingLoss& total, const ReadingLoss& part) {
 
 ReadingLoss read_file(OpenedSession& opened, const std::string& path, const Options& options, Console& console) {
   const MemoryMap file(path);
-  const auto ids = opened.encode(file.text());
+  const auto ids = opened.encode(marked_text(std::string(file.text()), options.special));
   const std::span<const TokenId> all(ids);
   const auto bar = console.progress(std::filesystem::path(path).filename().string());
   ReadingLoss total;

@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::vector<std::string> arguments;
   std::string model, adapter;
+  BlockConfig blocks;
   double factor = 0.5;
   bool json = false;
 };
@@ -29,6 +30,7 @@ void describe(Fields& fields, Options& options) {
   fields.add("model", options.model, "show: the session's model, to show the drift of its fast weights")
       .short_name("m");
   fields.add("adapter", options.adapter, "show: the session's adapter");
+  add_fields(fields, options.blocks);
   fields.add("json", options.json, "show: print the result as JSON");
 }
 
@@ -36,7 +38,8 @@ std::vector<DriftFigure> drift_in_file(Options& options, Console& console) {
   if (options.model.empty()) return {};
   options.model = find_model("--model", options.model, console);
   options.adapter = find_adapter(options.adapter, console);
-  const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
+  const auto opened = with_blocks(
+      open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open")), options.blocks);
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
   return opened.model->drift(session);
 }

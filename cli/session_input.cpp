@@ -9,18 +9,6 @@
 namespace fwl {
 namespace {
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
-  auto context = base.default_context();
-  const bool is_bounded = context.context_tokens > 0;
-  if (!is_bounded && input.context > 0)
-    fail("--context", "a model with a limited context", "one that reads texts of any length");
-  if (!is_bounded) return context;
-  if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
-  return context;
-}
-
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
     fail("--context", fmt::format("{}, as in {}", own.context_tokens, path), std::to_string(input.context),
@@ -30,6 +18,17 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 }
 
 }  // namespace
+
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
+  if (!is_bounded && context_tokens > 0)
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
+  if (!is_bounded) return context;
+  if (context_tokens > 0) context.context_tokens = context_tokens;
+  context.long_text = long_text == "auto" ? LongText::restart : long_text_from_name(long_text);
+  return context;
+}
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
@@ -54,6 +53,15 @@ void add_fields(Fields& fields, SessionInput& input) {
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
+void add_special_field(Fields& fields, bool& special) {
+  fields.add("special", special,
+             "control tokens that the text spells, such as <|endoftext|>, act as such; by default they are text");
+}
+
+MarkedText marked_text(std::string text, bool special) {
+  return special ? MarkedText::all_markup(std::move(text)) : MarkedText::plain(std::move(text));
+}
+
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
       precision_(cache_precision_from_name(input.session_precision)),
@@ -63,7 +71,7 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
@@ -74,17 +82,17 @@ std::string OpenedSession::context_text() const {
   return context_tokens() > 0 ? fmt::format("context of {} tokens", context_tokens()) : "context without a limit";
 }
 
-std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
   const auto begin = tokenizer().begin_token();
   const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
   if (has_begin) ids.push_back(*begin);
-  tokenizer().encode(text, ids);
+  tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
 }
 
-std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();

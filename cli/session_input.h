@@ -19,6 +19,12 @@ struct SessionInput : ModelInput {
 };
 
 void add_fields(Fields& fields, SessionInput& input);
+// --special: whether control tokens that a text spells act as such.
+void add_special_field(Fields& fields, bool& special);
+MarkedText marked_text(std::string text, bool special);
+
+// The context of a new session. A model with a limited context restarts by default.
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text);
 
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
@@ -38,9 +44,9 @@ class OpenedSession {
   Generator generator() { return {model(), session_}; }
 
   // Adds the begin token at the start of a session, if the model expects one.
-  std::vector<TokenId> encode(std::string_view text) const;
+  std::vector<TokenId> encode(const MarkedText& text) const;
   // The same, with at least one token in a new session: generation needs something to continue.
-  std::vector<TokenId> encode_prompt(std::string_view text) const;
+  std::vector<TokenId> encode_prompt(const MarkedText& text) const;
 
   const std::string& path() const { return path_; }  // session file; empty if there is none
   void set_path(std::string path) { path_ = std::move(path); }

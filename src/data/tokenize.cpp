@@ -41,22 +41,24 @@ void count_starts(std::string_view text, char before, EncodedPiece& piece) {
   }
 }
 
-void encode_piece(const Tokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids) {
-  if (!tokenizer.is_by_line()) return tokenizer.encode(text, ids);
+void encode_piece(const Tokenizer& tokenizer, std::string_view text, bool special, std::vector<TokenId>& ids) {
+  const TextRange whole{0, text.size()};
+  const auto markup = special && !text.empty() ? Markup(&whole, 1) : Markup();
+  if (!tokenizer.is_by_line()) return tokenizer.encode_marked(text, markup, ids);
   while (!text.empty()) {
     const auto length = std::min(text.find('\n'), text.size() - 1) + 1;
-    tokenizer.encode(text.substr(0, length), ids);
+    tokenizer.encode_marked(text.substr(0, length), markup, ids);
     text.remove_prefix(length);
   }
 }
 
-EncodedBlock encode_block(const Tokenizer& tokenizer, const TextBlock& block) {
+EncodedBlock encode_block(const Tokenizer& tokenizer, const TextBlock& block, bool special) {
   EncodedBlock encoded;
   encoded.source_end = block.source_end;
   encoded.ids.reserve(block.text.size() / 3);
   for (const auto& piece : block.pieces) {
     const auto text = block.text_of(piece);
-    encode_piece(tokenizer, text, encoded.ids);
+    encode_piece(tokenizer, text, special, encoded.ids);
     EncodedPiece result{encoded.ids.size(), text.size(), 0, 0, piece.starts_document, piece.name};
     count_starts(text, piece.before, result);
     encoded.pieces.push_back(std::move(result));
@@ -90,15 +92,16 @@ class Tokenization {
 
  private:
   void run_here() {
-    for (TextBlock block; reader_.next(block);) write(encode_block(tokenizer_, block));
+    for (TextBlock block; reader_.next(block);) write(encode_block(tokenizer_, block, options_.special));
   }
 
   // This thread reads and writes. Each block in flight is encoded by its own thread; blocks are written in order.
   void run_threads() {
     std::deque<std::future<EncodedBlock>> in_flight;
     for (TextBlock block; reader_.next(block); block = {}) {
-      in_flight.push_back(
-          std::async(std::launch::async, [this, mine = std::move(block)] { return encode_block(tokenizer_, mine); }));
+      in_flight.push_back(std::async(std::launch::async, [this, mine = std::move(block)] {
+        return encode_block(tokenizer_, mine, options_.special);
+      }));
       if (in_flight.size() < static_cast<size_t>(options_.threads)) continue;
       write(in_flight.front().get());
       in_flight.pop_front();

@@ -13,6 +13,7 @@ struct TokenizeOptions {
   CorpusOptions corpus;
   std::string out;
   std::string tokenizer_name;  // stored in the file, informative
+  bool special = false;        // text such as <|endoftext|> becomes control tokens
   bool append_end = false;     // add the tokenizer's end token after every document
   int64_t threads = 1;         // blocks encoded at the same time; does not change the result
 };

@@ -215,11 +215,12 @@ Session LanguageModel::take_session(TensorReader& reader) const {
 }
 
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
-                                 CachePrecision precision) const {
+                                 CachePrecision precision, const TextMap& notes) const {
   TensorMap tensors;
   append_session(tensors, session, precision);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  TextMap metadata = {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}};
+  metadata.insert(notes.begin(), notes.end());
+  save_checked_tensors(tensors, path, std::move(metadata));
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {

@@ -44,7 +44,7 @@ TokenId WordTokenizer::id_of(std::string_view word, std::string_view text) const
        "this vocabulary has no <unk>; build it from this text, or with --min-count");
 }
 
-void WordTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void WordTokenizer::encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const {
   for (size_t i = 0; i < text.size();) {
     if (text[i] == '\n') {
       ids.push_back(eos_);

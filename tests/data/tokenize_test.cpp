@@ -145,8 +145,7 @@ TEST(Tokenize, DocumentsAreTheSameWhereverBlocksAreCut) {
 // One id, the length of the text, for every call.
 class TextLengthTokenizer : public LineLengthTokenizer {
  public:
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+  void encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const override {
     ids.push_back(static_cast<TokenId>(text.size()));
   }
   bool is_by_line() const override { return true; }

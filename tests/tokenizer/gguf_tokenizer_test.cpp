@@ -45,7 +45,7 @@ std::unique_ptr<Tokenizer> open(const Vocabulary& vocabulary) {
 
 TEST(GgufTokenizer, ByteLevelBpeKnowsItsPatternAndControlTokens) {
   const auto tokenizer = open({});
-  EXPECT_EQ(tokenizer->encode("the12<|im_end|>"), (std::vector<TokenId>{257, '1', '2', 258}));
+  EXPECT_EQ(tokenizer->encode(MarkedText::all_markup("the12<|im_end|>")), (std::vector<TokenId>{257, '1', '2', 258}));
   EXPECT_EQ(tokenizer->end_token(), 258);
   EXPECT_EQ(tokenizer->begin_token(), std::nullopt);
   EXPECT_EQ(tokenizer->vocabulary_size(), 259);
