@@ -123,7 +123,7 @@ int run(Options& options, Console& console) {
                                             console.progress("read"));
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
-  auto& out = console.out();
+  auto& out = console.text_out();
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     if (sample > 0) {
       opened.session() = start.clone();
@@ -141,9 +141,9 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      out << to_json(options, generation, loss, opened.session().sampler.seed)
-                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-          << std::endl;
+      console.out() << to_json(options, generation, loss, opened.session().sampler.seed)
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                    << std::endl;
     else
       out << '\n' << std::flush;
     if (options.stats) print_stats(console, loss, generation, opened.session());

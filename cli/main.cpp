@@ -10,6 +10,6 @@
 int main(int argument_count, char** arguments) {
   fwl::protect_engine_from_broken_amx();
   fwl::keep_freed_memory();
-  fwl::Console console(std::cout, std::cerr, isatty(STDERR_FILENO) != 0);
+  fwl::Console console(std::cout, std::cerr, isatty(STDERR_FILENO) != 0, isatty(STDOUT_FILENO) != 0);
   return fwl::run_command_line({arguments + 1, arguments + argument_count}, console);
 }
