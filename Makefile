@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench fuzz fuzz-coverage format lint layout changed sanitize check clean
+.PHONY: help build demo test test-page bench fuzz fuzz-coverage format lint layout changed sanitize check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,6 +22,9 @@ help:  ## list the commands
 .venv/.fuzz-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py fuzz
 
+.venv/.page-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py page
+
 .venv/.bench-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py bench
 
@@ -37,6 +40,9 @@ demo: build  ## a guided tour on real text
 test: build .venv/.test-ready  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
 	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/python
+
+test-page: build .venv/.test-ready .venv/.page-ready  ## the page of fwl serve in Chromium; screenshots in build/page
+	@$(PYTHON) -m pytest -q tests/python/test_serve_page.py
 
 bench: build .venv/.bench-ready  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py

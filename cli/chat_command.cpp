@@ -66,8 +66,9 @@ class Chat {
   // Returns the exit code.
   int run() {
     const bool is_continued = !is_fresh();
-    console_.note(fmt::format("{} /help lists the commands.",
-                              is_continued ? "Continuing the conversation." : "A new conversation."));
+    console_.note(fmt::format("{}, with a {}. /help lists the commands.",
+                              is_continued ? "Continuing the conversation" : "A new conversation",
+                              opened_.context_text()));
     for (auto line = next_line(); line; line = next_line()) {
       if (line->empty()) continue;
       try {
@@ -216,7 +217,7 @@ class Chat {
                                 prompt_.read_tokens, speed(static_cast<size_t>(prompt_.read_tokens), prompt_.seconds),
                                 answer_.tokens.size(), speed(answer_.tokens.size(), answer_.seconds)));
     std::string drift;
-    for (const auto& figure : drift_of(opened_.model(), session))
+    for (const auto& figure : opened_.model().drift(session))
       drift += fmt::format(" {} {:.2f} %", figure.weight, 100 * figure.drift);
     if (!drift.empty()) console_.note("drift of the fast weights:" + drift);
   }

@@ -21,6 +21,7 @@ std::vector<Command> all_commands() {
   commands.push_back(chat_command());
   commands.push_back(read_command());
   commands.push_back(session_command());
+  commands.push_back(serve_command());
   commands.push_back(reproduce_command());
   commands.push_back(completion_command());
   commands.push_back(man_command());

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t usual_context = 2048;
+constexpr int64_t unlimited_window = 2048;  // of a model without a limit, where a protocol needs windows
+constexpr int64_t usual_segment = 512;      // shorter than a window, so that running estimates come often
 
 }  // namespace
 
@@ -36,12 +37,15 @@ void add_fields(Fields& fields, EvaluationInput& input) {
       .choices({"stream", "windows", "sliding", "llama"});
   fields.add("reset", input.reset, "when to reset the fast weights and the base's state")
       .choices({"never", "document"});
-  fields.add("context", input.context, "window length in tokens; 0: that of the adapter or the model")
+  fields.add("context", input.context, "window length in tokens; 0: the model's own context")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
   fields.add("stride", input.stride, "sliding: tokens scored in each window; 0: half the window").range(0, 1 << 24);
-  fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: one window").range(0, 1 << 24);
+  fields
+      .add("segment", input.segment,
+           "stream, windows: tokens read at a time; 0: 512, or one window of a model without a limit")
+      .range(0, 1 << 24);
   fields.add("max_tokens", input.max_tokens, "score at most this many tokens from the start of the text; 0: all")
       .range(0, 1e15);
   fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: learning rate").range(0, 1e6);
@@ -90,15 +94,27 @@ ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {
   options.protocol = protocol_from_name(input_.protocol);
   const int64_t own = model().base().context_tokens();
   options.is_base_bounded = own > 0;
-  options.context_tokens = own > 0 ? std::min(own, usual_context) : usual_context;
-  if (opened_.window_tokens > 0) options.context_tokens = opened_.window_tokens;
+  options.context_tokens = own > 0 ? own : unlimited_window;
   if (input_.context > 0) options.context_tokens = input_.context;
   if (own > 0 && options.context_tokens > own)
     fail("--context", fmt::format("at most the model's {} tokens", own), std::to_string(options.context_tokens));
   options.segment_tokens = is_dynamic ? input_.dynamic_segment : input_.segment;
+  if (options.segment_tokens == 0 && options.is_base_bounded) options.segment_tokens = usual_segment;
   options.stride_tokens = input_.stride;
   options.resets_at_documents = input_.reset == "document";
   return options;
+}
+
+int64_t EvaluationData::context_tokens() const {
+  const auto options = protocol_options(false);
+  return options.protocol == Protocol::stream && !options.is_base_bounded ? 0 : options.context_tokens;
+}
+
+std::string EvaluationData::context_text() const {
+  const int64_t tokens = context_tokens();
+  if (tokens == 0) return "no limit";
+  const bool is_own = tokens == model().base().context_tokens();
+  return fmt::format("{} tokens{}", tokens, is_own ? ", the model's own" : "");
 }
 
 std::vector<Piece> EvaluationData::pieces(const MethodOptions& method) const {

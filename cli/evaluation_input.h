@@ -35,6 +35,8 @@ class EvaluationData {
   const LanguageModel& model() const { return *opened_.model; }
   const std::string& identity() const { return opened_.identity; }
   const TokenFile& tokens() const { return *tokens_; }
+  int64_t context_tokens() const;    // of a window; 0: the text is read without a limit
+  std::string context_text() const;  // "8192 tokens, the model's own"
   std::vector<Piece> pieces(const MethodOptions& method) const;
   // Warns if the fast weights will be carried over more tokens than they were trained for.
   void warn_of_length(const std::vector<Piece>& pieces, Console& console) const;

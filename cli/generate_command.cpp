@@ -61,14 +61,16 @@ double per_second(double count, double seconds) {
   return seconds > 0 ? count / seconds : 0;
 }
 
-nlohmann::json to_json(const Options& options, const Generation& generation, const ReadingLoss& prompt, int64_t seed) {
+nlohmann::json to_json(const Options& options, const Generation& generation, const ReadingLoss& prompt,
+                       const OpenedSession& opened) {
   const auto repeats = repetition(generation.tokens);
   return {{"model", options.input.model},
           {"adapt", options.input.adapt},
           {"text", generation.text},
           {"tokens", generation.tokens},
           {"finish_reason", name_of(generation.stop_reason)},
-          {"seed", seed},
+          {"seed", opened.session().sampler.seed},
+          {"context", opened.context_tokens()},
           {"distinct", repeats.distinct},
           {"repeated_4_grams", repeats.repeated_4_grams()},
           {"prompt_tokens", prompt.read_tokens},
@@ -77,7 +79,8 @@ nlohmann::json to_json(const Options& options, const Generation& generation, con
           {"tokens_per_second", per_second(static_cast<double>(generation.tokens.size()), generation.seconds)}};
 }
 
-void print_stats(Console& console, const ReadingLoss& prompt, const Generation& generation, const Session& session) {
+void print_stats(Console& console, const ReadingLoss& prompt, const Generation& generation,
+                 const OpenedSession& opened) {
   const auto perplexity =
       prompt.tokens > 0 ? fmt::format(", perplexity {:.2f}", std::exp(prompt.sum / static_cast<double>(prompt.tokens)))
                         : std::string();
@@ -87,10 +90,11 @@ void print_stats(Console& console, const ReadingLoss& prompt, const Generation& 
   const auto repeats = repetition(generation.tokens);
   console.note(fmt::format("distinct 1- to 4-grams: {:.3f} {:.3f} {:.3f} {:.3f}", repeats.distinct[0],
                            repeats.distinct[1], repeats.distinct[2], repeats.distinct[3]));
-  console.note(fmt::format("generated: {} tokens ({}), {:.1f} tok/s; session: {} tokens read, {}; peak memory {}",
+  console.note(fmt::format("generated: {} tokens ({}), {:.1f} tok/s; session: {} tokens read, {}, {}; peak memory {}",
                            generation.tokens.size(), name_of(generation.stop_reason),
                            per_second(static_cast<double>(generation.tokens.size()), generation.seconds),
-                           session.tokens_read(), format_amount(static_cast<double>(session.bytes()), "bytes"),
+                           opened.session().tokens_read(), opened.context_text(),
+                           format_amount(static_cast<double>(opened.session().bytes()), "bytes"),
                            format_amount(peak_memory_bytes(), "bytes")));
 }
 
@@ -141,12 +145,12 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      console.out() << to_json(options, generation, loss, opened.session().sampler.seed)
+      console.out() << to_json(options, generation, loss, opened)
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                     << std::endl;
     else
       out << '\n' << std::flush;
-    if (options.stats) print_stats(console, loss, generation, opened.session());
+    if (options.stats) print_stats(console, loss, generation, opened);
   }
   opened.save();
   return 0;

@@ -13,6 +13,7 @@ void add_fields(Fields& fields, ModelInput& input) {
              "a fast weight layer for the model: a folder or run of fwl attach, or smollm2-135m");
   add_fields(fields, input.engine);
   add_fields(fields, "", input.head);
+  add_fields(fields, input.blocks);
 }
 
 void find_paths(ModelInput& input, Console& console) {

@@ -87,6 +87,7 @@ int run(Options& options, Console& console) {
   corpus.inputs = options.texts;
   const auto files = list_corpus_files(corpus);
   OpenedSession opened(options.input, console);
+  console.note("reading with a " + opened.context_text());
   std::vector<FileLoss> losses;
   FileLoss total{"all", {}};
   for (const auto& path : files) {
@@ -99,7 +100,9 @@ int run(Options& options, Console& console) {
   }
   opened.save();  // even if all texts are empty
   if (options.json) {
-    nlohmann::json json = {{"total", to_json(total)}, {"tokens_read", opened.session().tokens_read()}};
+    nlohmann::json json = {{"total", to_json(total)},
+                           {"tokens_read", opened.session().tokens_read()},
+                           {"context", opened.context_tokens()}};
     for (const auto& file : losses) json["files"].push_back(to_json(file));
     console.out() << json.dump() << '\n';
   } else if (losses.size() > 1) {

@@ -9,18 +9,6 @@
 namespace fwl {
 namespace {
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
-  auto context = base.default_context();
-  const bool is_bounded = context.context_tokens > 0;
-  if (!is_bounded && input.context > 0)
-    fail("--context", "a model with a limited context", "one that reads texts of any length");
-  if (!is_bounded) return context;
-  if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
-  return context;
-}
-
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
     fail("--context", fmt::format("{}, as in {}", own.context_tokens, path), std::to_string(input.context),
@@ -31,15 +19,30 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 
 }  // namespace
 
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
+  if (!is_bounded && context_tokens > 0)
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
+  if (!is_bounded) return context;
+  if (context_tokens > 0) context.context_tokens = context_tokens;
+  context.long_text = long_text == "auto" ? LongText::restart : long_text_from_name(long_text);
+  return context;
+}
+
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
   fields.add("session", input.session, "session file to continue and to save to; created if there is none");
+  fields
+      .add("session_precision", input.session_precision,
+           "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
+      .choices({"bf16", "fp32", "q8"});
   fields
       .add("adapt", input.adapt,
            "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
            "learning; off: do not use them")
       .choices({"prompt", "write", "read", "off"});
-  fields.add("context", input.context, "context length in tokens; 0: that of the model")
+  fields.add("context", input.context, "context length in tokens; 0: the model's own")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
@@ -61,17 +64,22 @@ MarkedText marked_text(std::string text, bool special) {
 
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
-  opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
+  opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
   expect_own_context(path_, session_.base.context, input);
+}
+
+std::string OpenedSession::context_text() const {
+  return context_tokens() > 0 ? fmt::format("context of {} tokens", context_tokens()) : "context without a limit";
 }
 
 std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
@@ -95,13 +103,7 @@ std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const 
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
-}
-
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
-  const auto& memory = model.memory();
-  if (!memory || !session.fast.is_defined()) return {};
-  return memory->drift(session.fast);
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
 }
 
 }  // namespace fwl

@@ -14,7 +14,7 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "prompt", long_text = "auto";
+  std::string adapt = "prompt", long_text = "auto", session_precision = "bf16";
   int64_t context = 0;
 };
 
@@ -22,6 +22,9 @@ void add_fields(Fields& fields, SessionInput& input);
 // --special: whether control tokens that a text spells act as such.
 void add_special_field(Fields& fields, bool& special);
 MarkedText marked_text(std::string text, bool special);
+
+// The context of a new session. A model with a limited context restarts by default.
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text);
 
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
@@ -35,6 +38,9 @@ class OpenedSession {
   Adaptation reading() const { return reading_; }
   Adaptation generating() const { return generating_; }
   Session& session() { return session_; }
+  const Session& session() const { return session_; }
+  int64_t context_tokens() const { return session_.base.context.context_tokens; }  // 0: no limit
+  std::string context_text() const;                                                // "context of 8192 tokens"
   Generator generator() { return {model(), session_}; }
 
   // Adds the begin token at the start of a session, if the model expects one.
@@ -48,13 +54,11 @@ class OpenedSession {
 
  private:
   std::string path_;
+  CachePrecision precision_;
   Adaptation reading_, generating_;
   OpenedModel opened_;
   PromptConventions conventions_;
   Session session_;
 };
-
-// Drift of the fast weights; empty without fast weights.
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session);
 
 }  // namespace fwl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "support/error.h"
 
@@ -28,6 +29,12 @@ bool looks_like_text(std::string_view start) {
 }
 
 }  // namespace
+
+bool is_token_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char start[sizeof token_file_magic] = {};
+  return file.read(start, sizeof start) && std::ranges::equal(start, token_file_magic);
+}
 
 void TokenView::reject(std::string_view expected, const std::string& got) const {
   fail(where_, expected, got, "the file is damaged or not a token file of this version");

@@ -67,6 +67,9 @@ class TokenView {
   std::span<const std::byte> bytes_, ids_, table_, names_;
 };
 
+// Whether a file starts as a token file does; false if it cannot be read.
+bool is_token_file(const std::string& path);
+
 class TokenFile : public TokenView {
  public:
   explicit TokenFile(const std::string& path) : TokenFile(MemoryMap(path)) {}

@@ -29,6 +29,16 @@ SessionFacts describe_session(const std::string& path) {
   return facts;
 }
 
+// What is left is a session that has read nothing, but whose fast weights have.
+void drop_context(const std::string& path) {
+  const auto reader = open_session_file(path);
+  const auto header = session_header(reader);
+  auto tensors = reader.left();
+  std::erase_if(tensors, [](const auto& named) { return !is_fast(named.first) && named.first != "base.context"; });
+  tensors["base.numbers"] = numbers_tensor({header.sequences, 0, 0, 0, 0});
+  save_checked_tensors(tensors, path, reader.metadata());
+}
+
 void reset_session(const std::string& path) {
   const auto reader = open_session_file(path);
   auto tensors = reader.left();

@@ -69,6 +69,28 @@ NamedTensors LanguageModel::fast_parameters() const {
   return all;
 }
 
+std::vector<std::string> LanguageModel::step_parameter_names() const {
+  auto names = memory_ ? memory_->step_parameter_names() : std::vector<std::string>{};
+  if (blocks_)
+    for (auto& name : blocks_->step_parameter_names()) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::pair<std::string, double>> LanguageModel::step_sizes() const {
+  auto sizes = memory_ ? memory_->step_sizes() : std::vector<std::pair<std::string, double>>{};
+  if (blocks_)
+    for (auto& size : blocks_->step_sizes()) sizes.push_back(std::move(size));
+  return sizes;
+}
+
+std::vector<DriftFigure> LanguageModel::drift(const Session& session) const {
+  std::vector<DriftFigure> figures;
+  if (memory_ && session.fast.is_defined()) figures = memory_->drift(session.fast);
+  if (blocks_ && session.blocks.fast.is_defined())
+    for (auto& figure : blocks_->drift(session.blocks.fast)) figures.push_back(std::move(figure));
+  return figures;
+}
+
 NamedTensors LanguageModel::parameters() const {
   auto all = base_->parameters();
   for (auto& named : fast_parameters()) all.push_back(std::move(named));
@@ -143,7 +165,7 @@ void LanguageModel::score_part(Reading& reading, int64_t tokens, const BlockRead
   if (start == 0 && reading.keeps_last_hidden && last_hidden.defined()) {
     const auto first = reading.inputs.narrow(1, 0, 1);  // B,1
     if (losses.defined()) {
-      reading.add(score(last_hidden.unsqueeze(1), first, session, reading.options));
+      reading.add({score(last_hidden.unsqueeze(1), first, session, reading.options).adapted, {}});
     } else {
       hidden = at::cat({last_hidden.unsqueeze(1), hidden}, 1);
       targets = at::cat({first, targets}, 1);
@@ -152,9 +174,11 @@ void LanguageModel::score_part(Reading& reading, int64_t tokens, const BlockRead
   if (hidden.size(1) == 0) return;
   if (losses.defined()) {
     if (weights.defined()) losses = losses.masked_fill(weights == 0, 0);
-    reading.add({losses, losses});
+    reading.add({losses, {}});
   } else {
-    reading.add(score(hidden, targets.contiguous(), session, reading.options, weights));
+    auto scored = score(hidden, targets.contiguous(), session, reading.options, weights);
+    if (blocks_) scored.slow = at::Tensor();
+    reading.add(scored);
   }
 }
 
@@ -226,17 +250,46 @@ void LanguageModel::forget_context(Session& session) const {
   session.last_hidden = at::Tensor();
 }
 
-void LanguageModel::advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const {
-  const auto column = tokens.to(base_->device(), at::kLong).view({-1, 1});  // B,1
-  at::Tensor hidden;                                                        // B,1,D
+at::Tensor LanguageModel::advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const {
+  const auto all = tokens.to(base_->device(), at::kLong);  // B,T
+  at::Tensor hidden;                                       // B,T,D
   if (blocks_) {
+    base_->check({all, &session.base});
     auto reader = block_reader(session, {adaptation});
-    reader.add_target(column);
-    hidden = reader.read(column, column.slice(1, 0, 0), {}).hidden;
+    if (session.last_hidden.defined()) reader.add_target(all.select(1, 0));
+    std::vector<at::Tensor> parts;
+    for (int64_t start = 0, count = 0; start < all.size(1); start += count) {
+      count = std::min(reader.room(), all.size(1) - start);
+      const auto targets = all.slice(1, start + 1, start + count + 1);  // B,count, or one less at the end
+      parts.push_back(reader.read(all.narrow(1, start, count), targets, {}).hidden);
+    }
+    hidden = at::cat(parts, 1);
   } else {
-    hidden = base_->read(column, session.base);
+    hidden = base_->read(all, session.base);
   }
-  session.last_hidden = hidden.select(1, 0).clone();
+  session.last_hidden = hidden.select(1, all.size(1) - 1).clone();  // B,D
+  return hidden;
+}
+
+void LanguageModel::advance(const std::vector<SessionStep>& steps) const {
+  std::optional<BlockPass> pass;
+  if (blocks_) pass.emplace(*blocks_);
+  BaseCall call;
+  std::vector<TokenSpan> spans;
+  for (const auto& step : steps) {
+    spans.push_back({at::full({1, 1}, step.token, at::kLong), &step.session->base});
+    base_->check(spans.back());
+  }
+  for (size_t index = 0; blocks_ && index < steps.size(); ++index) {
+    auto reader = block_reader(*steps[index].session, {steps[index].adaptation});
+    if (steps[index].session->last_hidden.defined()) reader.add_target(spans[index].tokens.select(1, 0));
+    reader.add(spans[index].tokens, spans[index].tokens.slice(1, 1), {});
+    const auto own = reader.use(*pass);
+    if (own.addition) call = own;
+  }
+  const auto hidden = base_->read(spans, call);
+  for (size_t index = 0; index < steps.size(); ++index)
+    steps[index].session->last_hidden = hidden[index].select(1, 0).clone();  // 1,D
 }
 
 Losses LanguageModel::score(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
@@ -262,6 +315,13 @@ Losses LanguageModel::score(const at::Tensor& hidden, const at::Tensor& targets,
   }
   return {memory_->loss(hidden, targets, head, session.fast, token_weights),
           options.wants_slow_loss ? slow() : at::Tensor()};
+}
+
+at::Tensor LanguageModel::logits(const at::Tensor& hidden, const Session& session, Adaptation adaptation) const {
+  if (!memory_) return base_->head()->logits(hidden[0]);
+  const bool is_off = adaptation == Adaptation::off || !session.fast.is_defined();
+  const auto head = is_off ? base_->head() : memory_->head_for(base_->head(), session.fast, 0);
+  return head->logits(memory_->adapt(hidden, is_off ? FastState{} : session.fast)[0]);
 }
 
 at::Tensor LanguageModel::next_logits(const Session& session, Adaptation adaptation) const {

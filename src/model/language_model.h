@@ -9,6 +9,7 @@
 #include "memory/fast_memory.h"
 #include "model/block_reader.h"
 #include "model/session.h"
+#include "model/session_file.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/tensor_reader.h"
 
@@ -25,12 +26,18 @@ struct ReadOptions {
 
 struct Losses {
   at::Tensor adapted;  // B,n: of each token, given all before it
-  at::Tensor slow;     // B,n: the same with the fast weights off; undefined if not wanted
+  at::Tensor slow;     // B,n: the same with the fast weights off; undefined if not wanted, or if blocks have memories
 };
 
 struct SessionTokens {
   at::Tensor tokens;  // B,T: B as in the session
   Session* session;
+};
+
+struct SessionStep {
+  int64_t token;
+  Session* session;  // of one text
+  Adaptation adaptation;
 };
 
 class LanguageModel {
@@ -70,9 +77,13 @@ class LanguageModel {
   // Forgets the base's context but not what the fast weights have learned.
   void forget_context(Session& session) const;
 
-  // Reads tokens (B) that follow the session's last ones, without scoring them or moving a memory on top.
-  void advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const;
+  // Reads tokens (B,T) that follow the session's last ones, without scoring them or moving a memory on top. -> B,T,D
+  at::Tensor advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const;
+  // The same with one token each for several sessions, in one pass of the base.
+  void advance(const std::vector<SessionStep>& steps) const;
 
+  // Of hidden states (1,N,D) of a session of one text, under fast weights that stay as they are. -> N,V
+  at::Tensor logits(const at::Tensor& hidden, const Session& session, Adaptation adaptation) const;
   // For the token that comes next.   B,V
   at::Tensor next_logits(const Session& session, Adaptation adaptation = Adaptation::read) const;
 
@@ -81,12 +92,21 @@ class LanguageModel {
   const std::shared_ptr<const FastMemory>& memory() const { return memory_; }   // null: none
   const std::shared_ptr<const BlockMemory>& blocks() const { return blocks_; }  // null: none
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  const std::shared_ptr<const Tokenizer>& shared_tokenizer() const { return tokenizer_; }
+  // Of all fast weights: names of step sizes and decays among the parameters, their values, drift (empty before
+  // anything is read).
+  std::vector<std::string> step_parameter_names() const;
+  std::vector<std::pair<std::string, double>> step_sizes() const;
+  std::vector<DriftFigure> drift(const Session& session) const;
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
-  void save_session(const Session& session, const std::string& path, const std::string& identity) const;
+  // `notes` are kept with it.
+  void save_session(const Session& session, const std::string& path, const std::string& identity,
+                    CachePrecision precision = CachePrecision::full, const TextMap& notes = {}) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
-  void append_session(TensorMap& tensors, const Session& session) const;
+  void append_session(TensorMap& tensors, const Session& session,
+                      CachePrecision precision = CachePrecision::full) const;
   Session take_session(TensorReader& reader) const;
 
   NamedTensors parameters() const;       // of base and memories

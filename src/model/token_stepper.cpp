@@ -20,7 +20,16 @@ at::Tensor TokenStepper::next_logits() {
 
 void TokenStepper::read(int64_t token) {
   if (cursor_) cursor_->learn(session_.last_hidden, token);
-  model_.advance(at::full({1}, token, at::kLong), session_, adaptation_);
+  model_.advance(at::full({1, 1}, token, at::kLong), session_, adaptation_);
+}
+
+void TokenStepper::read(const std::vector<Step>& steps) {
+  std::vector<SessionStep> all;
+  for (const auto& [stepper, token] : steps) {
+    if (stepper->cursor_) stepper->cursor_->learn(stepper->session_.last_hidden, token);
+    all.push_back({token, &stepper->session_, stepper->adaptation_});
+  }
+  if (!all.empty()) steps.front().stepper->model_.advance(all);
 }
 
 void TokenStepper::finish() {

@@ -14,7 +14,13 @@ class TokenStepper {
 
   at::Tensor next_logits();  // 1,V
   void read(int64_t token);  // after next_logits
-  void finish();             // writes everything back to the session
+  // The same for several sessions over one model, in one pass of the base.
+  struct Step {
+    TokenStepper* stepper;
+    int64_t token;
+  };
+  static void read(const std::vector<Step>& steps);
+  void finish();  // writes everything back to the session
 
  private:
   const LanguageModel& model_;

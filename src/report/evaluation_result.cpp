@@ -78,6 +78,7 @@ EvaluationResult parse_result(const std::string& where, std::string_view text) {
     result.identity = json.value("identity", "");
     result.protocol = json.value("protocol", "");
     result.data_hash = json.at("data_hash").get<std::string>();
+    result.context_tokens = json.value("context", int64_t{0});
     for (const auto& method : json.at("methods")) result.methods.push_back(parse_method(method));
     if (result.methods.empty()) fail(where, expected, "one without methods");
     return result;

@@ -69,6 +69,7 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
   fields.add("objective", description.objective, "what the memory was trained on");
   add_fields(fields, description.memory);
+  add_fields(fields, description.blocks);
 }
 
 std::string model_hash(const std::string& path, const ProgressReport& progress) {
@@ -82,7 +83,7 @@ std::string model_hash(const std::string& path, const ProgressReport& progress) 
   return "sha256:" + to_hex(all.finish());
 }
 
-void save_adapter(const FastMemory& memory, const AdapterDescription& description, const std::string& folder) {
+void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder) {
   fs::create_directories(folder);
   auto copy = description;
   Fields fields;
@@ -91,7 +92,7 @@ void save_adapter(const FastMemory& memory, const AdapterDescription& descriptio
   json["format"] = adapter_format;
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
-  for (const auto& [name, tensor] : memory.parameters()) tensors[name] = tensor.detach();
+  for (const auto& [name, tensor] : model.fast_parameters()) tensors[name] = tensor.detach();
   save_tensors(tensors, inside(folder, "adapter.safetensors"), {{"format", "pt"}, {"base", description.base_hash}});
   write_file_atomically(inside(folder, "adapter.json"), json.dump(2) + "\n");
 }
@@ -106,6 +107,7 @@ OpenedAdapter open_adapter(const std::string& folder, const std::string& base_pa
          fmt::format("{} ({})", base_path, hash), "an adapter works only on the model that it was trained with");
   AdapterWeights weights(inside(folder, "adapter.safetensors"));
   opened.memory = opened.description.memory.make({base.hidden_size(), *base.head(), weights});
+  opened.blocks = opened.description.blocks.make(base.blocks(), base.hidden_size(), weights);
   weights.expect_nothing_else();
   return opened;
 }

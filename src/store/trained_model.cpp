@@ -43,6 +43,7 @@ void add_fields(Fields& fields, ModelDescription& description) {
   add_fields(fields, description.base);
   fields.add("model.vocabulary_size", description.base.vocabulary_size, "tokens of the vocabulary").range(1, 1 << 30);
   add_fields(fields, description.memory);
+  add_fields(fields, description.blocks);
   fields.add("objective", description.objective, "what the model was trained on")
       .choices({"static", "fwl", "fwl-first-order"});
   fields.add("trained_tokens", description.trained_tokens, "length of the texts it was trained on; 0: carried on")
@@ -54,9 +55,10 @@ void add_fields(Fields& fields, ModelDescription& description) {
 std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, WeightSource& source,
                                           std::shared_ptr<const Tokenizer> tokenizer) {
   auto base = description.base.make(source);
-  auto memory = description.memory.make(
-      {base->hidden_size(), *base->head(), source, description.objective == "fwl-first-order", {}});
-  return std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));
+  const bool is_first_order = description.objective == "fwl-first-order";
+  auto memory = description.memory.make({base->hidden_size(), *base->head(), source, is_first_order, {}});
+  auto blocks = description.blocks.make(base->blocks(), base->hidden_size(), source, is_first_order);
+  return std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer), std::move(blocks));
 }
 
 void save_trained_model(const LanguageModel& model, const ModelDescription& description,

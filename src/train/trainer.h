@@ -43,7 +43,7 @@ class TrainObserver {
 struct TrainerOptions {
   OptimizerConfig optimizer;
   RunConfig run;
-  std::string folder;     // checkpoints/, best/, model/, record.jsonl
+  std::string folder;     // checkpoints/, best/, model/, record.jsonl, steps.csv
   nlohmann::json config;  // all settings, for the record and to check on resume
   bool resumes = false;
 };
