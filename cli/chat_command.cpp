@@ -143,6 +143,7 @@ class Chat {
     try {
       auto generator = opened_.generator();
       prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
+      warn_of_rollbacks(prompt_, console_);
       opened_.save();
       answer_ = generator.generate(options_.generation,
                                    [&](std::string_view part) { console_.text_out() << part << std::flush; });

@@ -125,6 +125,7 @@ int run(Options& options, Console& console) {
   const bool is_new = opened.session().tokens_read() == 0;
   const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
                                             console.progress("read"));
+  warn_of_rollbacks(loss, console);
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
   auto& out = console.text_out();
@@ -145,9 +146,9 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      console.out() << to_json(options, generation, loss, opened)
-                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                    << std::endl;
+      console.out()
+          << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+          << std::endl;
     else
       out << '\n' << std::flush;
     if (options.stats) print_stats(console, loss, generation, opened);

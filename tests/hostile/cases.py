@@ -88,7 +88,7 @@ def path_cases():
         yield Case(f"tokenize {name[:20]!r}", ["tokenize", "--tokenizer", "m.gguf", "--out", "new.tokens", name], {},
                    {"new.tokens"})
         yield Case(f"chat /save {name[:20]!r}", ["chat", "-m", "m.gguf", "-n", "3", "--session", "s.session"], {},
-                   {name, "s.session"}, f"hello\n/save {name}\nagain\n")
+                   {name.split("\n")[0], "s.session"}, f"hello\n/save {name}\nagain\n")
 
 
 def session_cases():
@@ -130,7 +130,7 @@ def damaged_cases(files, seed):
         "m.gguf": [["generate", "-m", "m.gguf", "-p", "the", "-n", "3"], ["perplexity", "-m", "m.gguf", "--text", "a.txt"],
                    ["inspect", "m.gguf"], ["generate", "-m", "m.gguf", "--chat", "-p", "x", "-n", "2"],
                    ["read", "-m", "m.gguf", "--session", "new.session", "a.txt"]],
-        "s.session": [["generate", "-m", "m.gguf", "--session", "s.session", "-n", "2"], ["session", "s.session"],
+        "s.session": [["generate", "-m", "m.gguf", "--session", "s.session", "-n", "2"], ["session", "show", "s.session"],
                       ["inspect", "s.session"], ["read", "-m", "m.gguf", "--session", "s.session", "a.txt"]],
         "a.tokens": [["perplexity", "-m", "m.gguf", "--tokens", "a.tokens"], ["inspect", "a.tokens"]],
         "a.txt": [["generate", "-m", "m.gguf", "--file", "a.txt", "-n", "2"], ["perplexity", "-m", "m.gguf", "--text", "a.txt"],
