@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/new_context.h"
 #include "support/error.h"
 
 namespace fwl {
