@@ -3,6 +3,8 @@
 
 namespace fwl {
 
+Command serve_command();
+
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
   commands.push_back(get_command());

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/new_context.h"
 #include "model/session_file.h"
 #include "support/error.h"
 #include "tokenizer/json_field.h"

@@ -25,9 +25,6 @@ void add_fields(Fields& fields, SessionInput& input);
 void add_special_field(Fields& fields, bool& special);
 MarkedText marked_text(std::string text, bool special);
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text);
-
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
  public:

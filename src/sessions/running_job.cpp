@@ -3,6 +3,7 @@
 #include <random>
 
 #include "engine/torch.h"
+#include "generate/recent_tokens.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -114,10 +115,10 @@ TokenId RunningJob::choose(const at::Tensor& logits) {
       sampler.choose({changed.const_data_ptr<float>(), static_cast<size_t>(changed.numel())}, stored_.session.sampler));
 }
 
-std::optional<TokenStepper::Step> RunningJob::sample() {
+std::optional<TokenStepper::Step> RunningJob::sample(const at::Tensor& next_logits) {
   const auto& request = job_.request;
   auto& session = stored_.session;
-  const auto logits = stepper_->next_logits()[0].to(at::kCPU, at::kFloat).contiguous();  // V
+  const auto logits = next_logits[0].to(at::kCPU, at::kFloat).contiguous();  // V
   const auto token = choose(logits);
   ScoredToken event{.token = token, .logprob = {}, .slow_logprob = {}};
   if (request.top_logprobs >= 0) event = scored(logits, token, request.top_logprobs);
