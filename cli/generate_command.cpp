@@ -125,9 +125,10 @@ int run(Options& options, Console& console) {
   const bool is_new = opened.session().tokens_read() == 0;
   const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
                                             console.progress("read"));
+  warn_of_rollbacks(loss, console);
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
-  auto& out = console.out();
+  auto& out = console.text_out();
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     if (sample > 0) {
       opened.session() = start.clone();
@@ -145,7 +146,8 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      out << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+      console.out()
+          << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
           << std::endl;
     else
       out << '\n' << std::flush;

@@ -13,6 +13,6 @@ int main(int argument_count, char** arguments) {
   fwl::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);                // a closed pipe is an error of the write, like a full disk
   std::cout.exceptions(std::ios_base::badbit);  // and ends the command
-  fwl::Console console(std::cout, std::cerr, isatty(STDERR_FILENO) != 0);
+  fwl::Console console(std::cout, std::cerr, isatty(STDERR_FILENO) != 0, isatty(STDOUT_FILENO) != 0);
   return fwl::run_command_line({arguments + 1, arguments + argument_count}, console);
 }

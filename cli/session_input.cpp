@@ -4,21 +4,31 @@
 
 #include <filesystem>
 
+#include "cli/new_context.h"
+#include "model/session_file.h"
 #include "support/error.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
-  auto context = base.default_context();
-  const bool is_bounded = context.context_tokens > 0;
-  if (!is_bounded && input.context > 0)
-    fail("--context", "a model with a limited context", "one that reads texts of any length");
-  if (!is_bounded) return context;
-  if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
-  return context;
+constexpr const char* documents_note = "documents";
+
+TextMap notes_of(const std::map<std::string, int64_t>& documents) {
+  return documents.empty() ? TextMap() : TextMap{{documents_note, nlohmann::json(documents).dump()}};
+}
+
+std::map<std::string, int64_t> documents_in(const std::string& path) {
+  const auto reader = open_session_file(path);
+  const auto found = reader.metadata().find(documents_note);
+  if (found == reader.metadata().end()) return {};
+  std::map<std::string, int64_t> documents;
+  const auto where = path + ": documents";
+  for (const auto& [hash, tokens] : parse_json_object(where, found->second).items()) {
+    if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
+    documents[hash] = tokens.get<int64_t>();
+  }
+  return documents;
 }
 
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
@@ -30,6 +40,17 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 }
 
 }  // namespace
+
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
+  if (!is_bounded && context_tokens > 0)
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
+  if (!is_bounded) return context;
+  if (context_tokens > 0) context.context_tokens = context_tokens;
+  context.long_text = long_text == "auto" ? LongText::restart : long_text_from_name(long_text);
+  return context;
+}
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
@@ -74,10 +95,11 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
+  documents_ = documents_in(path_);
   expect_own_context(path_, session_.base.context, input);
 }
 
@@ -87,9 +109,8 @@ std::string OpenedSession::context_text() const {
 
 std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
-  const auto begin = tokenizer().begin_token();
-  const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
-  if (has_begin) ids.push_back(*begin);
+  const bool has_begin = session_.tokens_read() == 0 && adds_begin();
+  if (has_begin) ids.push_back(*tokenizer().begin_token());
   tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
@@ -112,7 +133,15 @@ void OpenedSession::set_path(const std::string& path) {
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
+}
+
+void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {
+  if (loss.rollbacks > 0)
+    console.note(
+        fmt::format("warning: the fast weights diverged {} time{} and were rolled back to their last good state "
+                    "(train with layer.decay, or --adapt read for texts of this length)",
+                    loss.rollbacks, loss.rollbacks == 1 ? "" : "s"));
 }
 
 }  // namespace fwl

@@ -37,7 +37,10 @@ void drop_context(const std::string& path) {
   const auto reader = open_session_file(path);
   const auto header = session_header(reader);
   auto tensors = reader.left();
-  std::erase_if(tensors, [](const auto& named) { return !is_fast(named.first) && named.first != "base.context"; });
+  std::erase_if(tensors, [](const auto& named) {
+    const auto& name = named.first;
+    return name.starts_with(block_chunk_prefix) || (!is_fast(name) && name != "base.context");
+  });
   tensors["base.numbers"] = numbers_tensor({header.sequences, 0, 0, 0, 0});
   save_checked_tensors(tensors, path, reader.metadata());
 }

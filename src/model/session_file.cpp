@@ -5,12 +5,14 @@
 
 #include "engine/torch.h"
 #include "model/language_model.h"
+#include "model/session_notes.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {
 
+constexpr const char* note_key = "note";
 constexpr const char* session_format = "fwl-session-2";
 constexpr const char* scale_suffix = ".scale";
 
@@ -19,7 +21,7 @@ std::string cache_name(size_t index) {
 }
 
 std::string chunk_name(const char* part) {
-  return fmt::format("{}chunk.{}", block_state_prefix, part);
+  return std::string(block_chunk_prefix) + part;
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -220,6 +222,21 @@ void LanguageModel::save_session(const Session& session, const std::string& path
   append_session(tensors, session, precision);
   save_checked_tensors(tensors, path,
                        {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+}
+
+void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
+                            const std::string& identity, const std::string& note) {
+  TensorMap tensors;
+  model.append_session(tensors, session);
+  save_checked_tensors(tensors, path,
+                       {{"format", session_format},
+                        {"architecture", model.base().architecture()},
+                        {"model", identity},
+                        {note_key, note}});
+}
+
+std::string session_note(const std::string& path) {
+  return text_of(open_session_file(path).metadata(), note_key);
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
