@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import resource
 import shutil
 
@@ -283,3 +284,10 @@ def test_weights_that_are_not_finite_are_refused(tmp_path):
                 for format in ("quantized", "fp32"):
                     with pytest.raises(fwl.UserError, match=f"{name}: expected finite weights"):
                         fwl.open_base(str(model), format)
+
+
+def test_no_line_says_cannot_twice():
+    """fail_with_errno says "cannot" itself."""
+    files = [path for folder in ("src", "cli", "python/bindings") for path in (ROOT / folder).rglob("*.cpp")]
+    calls = [call for path in files for call in re.findall(r"fail_with_errno\([^;]*;", path.read_text())]
+    assert len(calls) > 20 and not [call for call in calls if '"cannot' in call]
