@@ -5,10 +5,10 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-page bench fuzz format lint layout changed sanitize check clean
+.PHONY: help build demo test test-page bench fuzz fuzz-coverage format lint layout changed sanitize check clean
 
 help:  ## list the commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .venv/.build-ready: dependencies.toml scripts/setup.py
 	@python3 scripts/setup.py build
@@ -18,6 +18,9 @@ help:  ## list the commands
 
 .venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py lint
+
+.venv/.fuzz-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py fuzz
 
 .venv/.page-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py page
@@ -48,6 +51,11 @@ fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPU
 	@$(MAKE) --no-print-directory PRESET=asan build/asan/build.ninja
 	@cmake --build build/asan --target fwl_fuzz
 	@build/asan/fwl_fuzz --inputs $${INPUTS:-1000000}
+
+fuzz-coverage: .venv/.fuzz-ready  ## the same readers under libFuzzer, which looks for new code (EXECUTIONS=n)
+	@$(MAKE) --no-print-directory PRESET=coverage build/coverage/build.ninja
+	@cmake --build build/coverage --target fwl_fuzz_coverage
+	@$(PYTHON) scripts/fuzz_coverage.py build/coverage/fwl_fuzz_coverage --executions $${EXECUTIONS:-1000000}
 
 format: .venv/.lint-ready  ## lay out every C++ file
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i

@@ -29,7 +29,7 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("prompt", options.prompt, "text to continue; - reads it from standard input").short_name("p");
-  fields.add("file", options.file, "file that holds the prompt").short_name("f");
+  fields.add("file", options.file, "file that holds the prompt").short_name("f").reads_file();
   fields.add("chat", options.chat, "treat the prompt as a user message: apply the model's chat template");
   add_special_field(fields, options.special);
   add_fields(fields, options.generation);
@@ -125,9 +125,10 @@ int run(Options& options, Console& console) {
   const bool is_new = opened.session().tokens_read() == 0;
   const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
                                             console.progress("read"));
+  warn_of_rollbacks(loss, console);
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
-  auto& out = console.out();
+  auto& out = console.text_out();
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     if (sample > 0) {
       opened.session() = start.clone();
@@ -145,7 +146,8 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      out << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+      console.out()
+          << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
           << std::endl;
     else
       out << '\n' << std::flush;

@@ -31,10 +31,10 @@ void describe(Fields& fields, Options& options) {
   fields.add("method", options.methods,
              "one or several of static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms");
   fields.add("together", options.together,
-             "run static and fwl in one pass, and print their running perplexities side by side; no times: the pass "
-             "belongs to both");
+             "run static and fwl (or blocks, if --method names it) side by side, and print their running perplexities; "
+             "no times: the pass belongs to both");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
-  fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
+  fields.add("save_nll", options.save_nll, "write the loss of every token to this file").writes_file();
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -50,15 +50,20 @@ ProgressReport running_estimate(Console& console, const std::string& method, boo
   };
 }
 
+// The method beside static in --together.
+std::string adapting_method(const Options& options) {
+  return std::ranges::find(options.methods, "blocks") != options.methods.end() ? "blocks" : "fwl";
+}
+
 // Prints perplexities without and with fast weights, since the last row and overall.
 class SideBySide {
  public:
-  SideBySide(Console& console, int64_t total, bool is_shown)
+  SideBySide(Console& console, const std::string& method, int64_t total, bool is_shown)
       : console_(console), bar_(console.progress("read")), total_(total), is_shown_(is_shown) {
     if (is_shown_)
       console_.out() << fmt::format("{:>10}   {:<30}   {:<30}\n{:>10}   {:>9} {:>9} {:>10}   {:>9} {:>9} {:>10}\n", "",
-                                    "perplexity since the last row", "overall", "tokens", "static", "fwl", "", "static",
-                                    "fwl", "");
+                                    "perplexity since the last row", "overall", "tokens", "static", method, "",
+                                    "static", method, "");
   }
 
   void show(const std::vector<NllSeries>& both) {
@@ -176,13 +181,14 @@ nlohmann::json to_json(const Options& options, const EvaluationData& data, const
   return json;
 }
 
-std::vector<NllSeries> side_by_side(const EvaluationData& data, bool is_shown, Console& console) {
-  const auto pieces = data.pieces({"fwl", 0, {}});
+std::vector<NllSeries> side_by_side(const EvaluationData& data, const Options& options, Console& console) {
+  const MethodOptions method{adapting_method(options), 0, {}, options.input.blocks};
+  const auto pieces = data.pieces(method);
   data.warn_of_length(pieces, console);
   int64_t total = 0;
   for (const auto& piece : pieces) total += piece.scored();
-  SideBySide rows(console, total, is_shown);
-  return evaluate_together(data.model(), data.tokens(), pieces,
+  SideBySide rows(console, method.name, total, !options.json);
+  return evaluate_together(data.model(), data.tokens(), pieces, method,
                            [&](const std::vector<NllSeries>& both) { rows.show(both); });
 }
 
@@ -204,13 +210,13 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   for (const auto& name : options.methods) {
     check_method(name);
-    if (options.together && name != "static" && name != "fwl")
-      throw UsageError(
-          error_line("--together", "--method static fwl", name, "other methods read the text on their own"));
+    if (options.together && name != "static" && name != adapting_method(options))
+      throw UsageError(error_line("--together", "--method static fwl, or static blocks", name,
+                                  "other methods read the text on their own"));
   }
   find_paths(options.input, console);
   EvaluationData data(options.input, console);
-  const auto all = options.together ? side_by_side(data, !options.json, console) : one_by_one(data, options, console);
+  const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
   const auto result = to_json(options, data, all).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())

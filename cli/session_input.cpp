@@ -5,10 +5,31 @@
 #include <filesystem>
 
 #include "cli/new_context.h"
+#include "model/session_file.h"
 #include "support/error.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {
+
+constexpr const char* documents_note = "documents";
+
+TextMap notes_of(const std::map<std::string, int64_t>& documents) {
+  return documents.empty() ? TextMap() : TextMap{{documents_note, nlohmann::json(documents).dump()}};
+}
+
+std::map<std::string, int64_t> documents_in(const std::string& path) {
+  const auto reader = open_session_file(path);
+  const auto found = reader.metadata().find(documents_note);
+  if (found == reader.metadata().end()) return {};
+  std::map<std::string, int64_t> documents;
+  const auto where = path + ": documents";
+  for (const auto& [hash, tokens] : parse_json_object(where, found->second).items()) {
+    if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
+    documents[hash] = tokens.get<int64_t>();
+  }
+  return documents;
+}
 
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
   if (input.context > 0 && input.context != own.context_tokens)
@@ -33,7 +54,8 @@ ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const 
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("session", input.session, "session file to continue and to save to; created if there is none");
+  fields.add("session", input.session, "session file to continue and to save to; created if there is none")
+      .writes_file();
   fields
       .add("session_precision", input.session_precision,
            "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
@@ -65,6 +87,7 @@ MarkedText marked_text(std::string text, bool special) {
 
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      lock_(path_.empty() ? FileLock() : FileLock(path_)),
       precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
@@ -76,6 +99,7 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
+  documents_ = documents_in(path_);
   expect_own_context(path_, session_.base.context, input);
 }
 
@@ -85,9 +109,8 @@ std::string OpenedSession::context_text() const {
 
 std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
-  const auto begin = tokenizer().begin_token();
-  const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
-  if (has_begin) ids.push_back(*begin);
+  const bool has_begin = session_.tokens_read() == 0 && adds_begin();
+  if (has_begin) ids.push_back(*tokenizer().begin_token());
   tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
@@ -103,8 +126,22 @@ std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const 
   return {*first};
 }
 
+void OpenedSession::set_path(const std::string& path) {
+  if (path == path_) return;
+  lock_ = FileLock(path);
+  path_ = path;
+}
+
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_);
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
+}
+
+void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {
+  if (loss.rollbacks > 0)
+    console.note(
+        fmt::format("warning: the fast weights diverged {} time{} and were rolled back to their last good state "
+                    "(train with layer.decay, or --adapt read for texts of this length)",
+                    loss.rollbacks, loss.rollbacks == 1 ? "" : "s"));
 }
 
 }  // namespace fwl

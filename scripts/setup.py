@@ -1,6 +1,6 @@
 """Installs what fwl needs, as listed in dependencies.toml: system packages, then .venv with the Python packages.
 
-Usage: python3 scripts/setup.py [build|test|lint|bench|page]     (standard library only; safe to repeat)
+Usage: python3 scripts/setup.py [build|test|lint|fuzz|bench|page]     (standard library only; safe to repeat)
 """
 
 import os
@@ -77,7 +77,7 @@ def main():
     (ROOT / "build").mkdir(exist_ok=True)
     dependencies = tomllib.loads((ROOT / "dependencies.toml").read_text())
     system, python = dependencies["system"], dependencies["python"]
-    groups = {"build": python["build"], "test": python["test"], "lint": {}, "page": {},
+    groups = {"build": python["build"], "test": python["test"], "lint": {}, "fuzz": {}, "page": {},
               "bench": {**python["test"], **python["bench"]}}
     if group not in groups:
         stop(f"expected one of {', '.join(groups)}, got {group}")

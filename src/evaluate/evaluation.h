@@ -34,10 +34,12 @@ NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const st
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);
 
-// Scores static and fast weights in one pass. Its time and memory belong to neither, so the series have none.
+// Scores without fast weights and with those of `method` (fwl or blocks), piece by piece, in one pass of the base where
+// the base stays as it is. Time and memory belong to neither, so the series have none.
 using TogetherReport = std::function<void(const std::vector<NllSeries>& so_far)>;  // after every piece
 std::vector<NllSeries> evaluate_together(const LanguageModel& model, const TokenView& tokens,
-                                         const std::vector<Piece>& pieces, const TogetherReport& report);
+                                         const std::vector<Piece>& pieces, const MethodOptions& method,
+                                         const TogetherReport& report);
 
 // Gradient statistics for dynamic-rms, over the first `segments` pieces of training data.
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,

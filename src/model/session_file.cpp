@@ -21,7 +21,7 @@ std::string cache_name(size_t index) {
 }
 
 std::string chunk_name(const char* part) {
-  return fmt::format("{}chunk.{}", block_state_prefix, part);
+  return std::string(block_chunk_prefix) + part;
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {

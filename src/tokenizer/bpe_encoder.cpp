@@ -39,26 +39,38 @@ void BpeTokenizer::EncoderPool::give_back(std::unique_ptr<Encoder> encoder) {
 
 void BpeTokenizer::Encoder::encode(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
                                    std::vector<TokenId>& ids) {
-  const auto add_token = [&](TokenId id) { ids.push_back(id); };
-  if (tokenizer.added_.empty()) return encode_between_added(tokenizer, text, markup, ids);
+  EncodeBudget budget(tokenizer.where_, text.size());
+  split_.budget = &budget;
+  try {
+    encode_within(tokenizer, text, markup, budget, ids);
+  } catch (...) {
+    split_.budget = nullptr;
+    throw;
+  }
+  split_.budget = nullptr;
+}
+
+void BpeTokenizer::Encoder::encode_within(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
+                                          EncodeBudget& budget, std::vector<TokenId>& ids) {
+  if (tokenizer.added_.empty()) return encode_between_added(tokenizer, text, markup, budget, ids);
   const auto encode_rest = [&](std::string_view rest) {
     const auto start = static_cast<size_t>(rest.data() - text.data());
-    encode_between_added(tokenizer, rest, markup_of_part(markup, start, start + rest.size()), ids);
+    encode_between_added(tokenizer, rest, markup_of_part(markup, start, start + rest.size()), budget, ids);
   };
-  tokenizer.added_.split(text, markup, encode_rest, add_token);
+  tokenizer.added_.split(text, markup, budget, encode_rest, [&](TokenId id) { ids.push_back(id); });
 }
 
 void BpeTokenizer::Encoder::encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
-                                                 std::vector<TokenId>& ids) {
+                                                 EncodeBudget& budget, std::vector<TokenId>& ids) {
   if (tokenizer.is_nfc_ && !is_nfc(text)) {
     normalized_ = normalized(text, markup);
     text = normalized_.text();
     markup = normalized_.markup();
   }
-  const auto add_token = [&](TokenId id) { ids.push_back(id); };
   if (tokenizer.added_normalized_.empty()) return encode_plain(tokenizer, text, ids);
   tokenizer.added_normalized_.split(
-      text, markup, [&](std::string_view rest) { encode_plain(tokenizer, rest, ids); }, add_token);
+      text, markup, budget, [&](std::string_view rest) { encode_plain(tokenizer, rest, ids); },
+      [&](TokenId id) { ids.push_back(id); });
 }
 
 void BpeTokenizer::Encoder::encode_plain(const BpeTokenizer& tokenizer, std::string_view text,

@@ -16,7 +16,9 @@ class BpeTokenizer::Encoder {
   void encode(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, std::vector<TokenId>& ids);
 
  private:
-  void encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
+  void encode_within(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, EncodeBudget& budget,
+                     std::vector<TokenId>& ids);
+  void encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, EncodeBudget& budget,
                             std::vector<TokenId>& ids);
   void encode_plain(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
   void encode_piece(const BpeTokenizer& tokenizer, std::string_view piece, std::vector<TokenId>& ids);

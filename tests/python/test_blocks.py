@@ -67,6 +67,8 @@ def test_perplexity_tune_and_bench_know_the_method(words_model):
     assert static != blocks
     apart = json.loads(fwl_run("perplexity", *common, "--method", "blocks", "--segment", "5", "--json"))
     assert apart["methods"][0]["nll"] == pytest.approx(blocks, abs=1e-5)
+    both = json.loads(fwl_run("perplexity", *common, "--method", "static", "blocks", "--together", "--json"))
+    assert [method["nll"] for method in both["methods"]] == pytest.approx([static, blocks], abs=1e-6)
     tuned = json.loads(fwl_run("tune", *common, "--method", "blocks", "--low", "0.1", "--high", "1", "--points", "2",
                                "--rounds", "1", "--json"))
     assert tuned["static"] == pytest.approx(static) and len({one["nll"] for one in tuned["tried"]}) == 2
