@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/decoder.h"
 #include "base/gpt2.h"
-#include "base/llama.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
 
@@ -15,7 +15,7 @@ namespace fwl {
 inline constexpr int64_t sample_vocabulary = 50;
 
 inline std::shared_ptr<BaseModel> sample_llama(const at::TensorOptions& options, int64_t sliding_tokens = 0) {
-  LlamaConfig config;
+  DecoderConfig config;
   config.vocabulary_size = sample_vocabulary;
   config.hidden_size = 24;
   config.layers = 2;
@@ -24,9 +24,9 @@ inline std::shared_ptr<BaseModel> sample_llama(const at::TensorOptions& options,
   config.head_size = 6;
   config.ffn_size = 40;
   config.context_tokens = 64;
-  config.sliding_tokens = sliding_tokens;
+  config.layer_kinds.assign(2, {.window_tokens = sliding_tokens});
   FreshWeights weights(1, options);
-  return std::make_shared<Llama>(config, weights);
+  return std::make_shared<Decoder>(config, weights);
 }
 
 inline std::shared_ptr<BaseModel> sample_gpt2(const at::TensorOptions& options) {
