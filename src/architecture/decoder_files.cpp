@@ -59,6 +59,18 @@ GgufWeights gguf_weights(const Architecture::GgufPointer& file, WeightFormat for
   return {file, format, [norms](const std::string& name) { return gguf_name(norms, name); }};
 }
 
+// Models that also see images keep the text part under one of these prefixes, by the age of the folder.
+std::string name_in_folder(const HuggingFaceFolder& folder, const std::string& name) {
+  if (folder.find(name)) return name;
+  constexpr std::string_view model = "model.";
+  const bool is_in_model = name.starts_with(model);
+  const auto candidates = {"language_model." + name,
+                           is_in_model ? "model.language_model." + name.substr(model.size()) : name};
+  for (const auto& candidate : candidates)
+    if (folder.find(candidate)) return candidate;
+  return name;
+}
+
 }  // namespace
 
 DecoderConfig decoder_from_gguf(const Architecture::GgufPointer& file) {
@@ -93,27 +105,36 @@ std::shared_ptr<BaseModel> make_decoder(const DecoderConfig& config, const Archi
   return std::make_shared<Decoder>(config, weights);
 }
 
-DecoderConfig decoder_from_folder(const FolderConfig& json, const std::string& architecture) {
+at::Tensor gguf_vector(const Architecture::GgufPointer& file, const std::string& name, int64_t count) {
+  return gguf_weights(file, WeightFormat::quantized, NormPlacement::before).tensor(name, {count}, {});
+}
+
+DecoderConfig decoder_from_folder(const FolderConfig& json, const std::string& architecture,
+                                  const FolderDefaults& defaults) {
+  const auto count = [&](const char* name, int64_t otherwise) {
+    return otherwise == 0 ? json.count(name) : json.count(name, otherwise);
+  };
   DecoderConfig config;
   config.architecture = architecture;
-  config.vocabulary_size = json.count("vocab_size");
+  config.vocabulary_size = count("vocab_size", defaults.vocabulary_size);
   config.hidden_size = json.count("hidden_size");
   config.layers = json.count("num_hidden_layers");
-  config.heads = json.count("num_attention_heads");
-  config.kv_heads = json.count("num_key_value_heads", config.heads);
-  config.head_size = json.count("head_dim", std::max<int64_t>(1, config.hidden_size / config.heads));
+  config.heads = count("num_attention_heads", defaults.heads);
+  config.kv_heads = json.count("num_key_value_heads", defaults.kv_heads == 0 ? config.heads : defaults.kv_heads);
+  const int64_t equal_share = std::max<int64_t>(1, config.hidden_size / config.heads);
+  config.head_size = json.count("head_dim", defaults.head_size == 0 ? equal_share : defaults.head_size);
   config.ffn_size = json.count("intermediate_size");
-  config.context_tokens = json.count("max_position_embeddings");
-  config.norm_epsilon = json.number("rms_norm_eps", 1e-6);
+  config.context_tokens = count("max_position_embeddings", defaults.context_tokens);
+  config.norm_epsilon = json.number("rms_norm_eps", defaults.norm_epsilon);
   if (config.head_size % 2 != 0) fail(json.where() + ": head_dim", "an even number", std::to_string(config.head_size));
-  config.rotaries = {rotary_from_folder(json, config.head_size)};
-  config.is_tied = json.flag("tie_word_embeddings", false);
+  config.rotaries = {rotary_from_folder(json, config.head_size, defaults.rope_base)};
+  config.is_tied = json.flag("tie_word_embeddings", defaults.is_tied);
   return config;
 }
 
 std::shared_ptr<BaseModel> make_decoder(const DecoderConfig& config, const Architecture::FolderPointer& folder,
                                         WeightFormat format) {
-  FolderWeights weights(folder, format);
+  FolderWeights weights(folder, format, [&](const std::string& name) { return name_in_folder(*folder, name); });
   return std::make_shared<Decoder>(config, weights);
 }
 
@@ -122,6 +143,14 @@ void set_windows(DecoderConfig& config, int64_t window_tokens, const std::vector
   if (window_tokens == 0 || window_tokens >= config.context_tokens) return;
   for (size_t layer = 0; layer < config.layer_kinds.size(); ++layer)
     config.layer_kinds[layer].window_tokens = sliding[layer] ? window_tokens : 0;
+}
+
+void set_upper_windows(DecoderConfig& config, const FolderConfig& json) {
+  if (!json.flag("use_sliding_window", false)) return;
+  const int64_t first = json.count_or_none("max_window_layers");
+  std::vector<bool> upper;
+  for (int64_t layer = 0; layer < config.layers; ++layer) upper.push_back(layer >= first);
+  set_windows(config, json.count_or_none("sliding_window"), sliding_layers(json, upper));
 }
 
 void set_window(DecoderConfig& config, int64_t window_tokens) {

@@ -40,6 +40,12 @@ std::string scaling_kind(const std::string& where, const nlohmann::json& scaling
                                  json_field<std::string>(where, scaling, "type", "default"));
 }
 
+// Early folders of Phi-3 name it su or yarn; yarn proper has no factor for each frequency.
+bool is_longrope(const std::string& where, const nlohmann::json& settings) {
+  const auto kind = scaling_kind(where, settings);
+  return kind == "longrope" || kind == "su" || (kind == "yarn" && settings.contains("short_factor"));
+}
+
 std::string scaling_place(const FolderConfig& json) {
   return json.where() +
          (json_or_null(json.json(), "rope_parameters").is_null() ? ": rope_scaling" : ": rope_parameters");
@@ -65,23 +71,16 @@ const nlohmann::json& rotary_settings(const FolderConfig& json) {
 
 bool is_longrope(const FolderConfig& json) {
   const auto& settings = rotary_settings(json);
-  if (settings.is_null()) return false;
-  const auto kind = scaling_kind(scaling_place(json), settings);
-  // Early folders of Phi-3 name it su or yarn; yarn proper has no factor for each frequency.
-  return kind == "longrope" || kind == "su" || (kind == "yarn" && settings.contains("short_factor"));
+  return !settings.is_null() && is_longrope(scaling_place(json), settings);
 }
 
-RotaryConfig rotary_from_folder(const FolderConfig& json, int64_t head_size) {
-  const auto where = scaling_place(json);
-  const auto& settings = rotary_settings(json);
-  const auto otherwise = [&](const char* name, double value) {
-    const double at_top = json.number(name, value);
-    return settings.is_null() ? at_top : json_field<double>(where, settings, name, at_top);
-  };
-  RotaryConfig rotary;
-  rotary.base = otherwise("rope_theta", 10000);
-  rotary.size = rotated_values(json.where(), otherwise("partial_rotary_factor", 1), head_size);
-  if (settings.is_null() || is_longrope(json)) return rotary;
+RotaryConfig rotary_from_settings(const std::string& where, const nlohmann::json& settings, RotaryConfig otherwise,
+                                  int64_t head_size) {
+  auto rotary = std::move(otherwise);
+  rotary.base = json_field<double>(where, settings, "rope_theta", rotary.base);
+  if (settings.contains("partial_rotary_factor"))
+    rotary.size = rotated_values(where, json_field<double>(where, settings, "partial_rotary_factor"), head_size);
+  if (is_longrope(where, settings)) return rotary;
   const auto kind = scaling_kind(where, settings);
   if (kind == "linear")
     rotary.divisors = linear_divisors(rotary.size, json_field<double>(where, settings, "factor"));
@@ -90,6 +89,14 @@ RotaryConfig rotary_from_folder(const FolderConfig& json, int64_t head_size) {
   else if (kind != "default")
     fail(where, "default, linear or llama3", "'" + kind + "'", "this way to stretch the context is not supported");
   return rotary;
+}
+
+RotaryConfig rotary_from_folder(const FolderConfig& json, int64_t head_size, double usual_base) {
+  RotaryConfig rotary;
+  rotary.base = json.number("rope_theta", usual_base);
+  rotary.size = rotated_values(json.where(), json.number("partial_rotary_factor", 1.0), head_size);
+  const auto& settings = rotary_settings(json);
+  return settings.is_null() ? rotary : rotary_from_settings(scaling_place(json), settings, rotary, head_size);
 }
 
 RotaryConfig rotary_from_gguf(const GgufSettings& settings, WeightSource& weights, int64_t head_size) {
