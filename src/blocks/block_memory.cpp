@@ -11,7 +11,7 @@ namespace fwl {
 namespace {
 
 constexpr const char* weights_name = "W";
-constexpr const char* squares_name = "gradient_squares";  // running mean of the tokens' squared gradients
+constexpr const char* squares_name = "statistics.gradient_squares";  // running mean of the tokens' squared gradients
 constexpr int64_t averaged_chunks = 16;
 
 at::Tensor per_text(const std::vector<double>& numbers, const at::TensorOptions& options) {

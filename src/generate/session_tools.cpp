@@ -1,12 +1,17 @@
 #include "generate/session_tools.h"
 
 #include "engine/torch.h"
+#include "memory/fast_state.h"
 
 namespace fwl {
 namespace {
 
 bool is_fast(const std::string& name) {
   return name.starts_with(fast_state_prefix);
+}
+
+bool is_learned(const std::string& name, const at::Tensor& tensor) {
+  return is_fast(name) && tensor.is_floating_point() && name.find(statistics_prefix) == std::string::npos;
 }
 
 }  // namespace
@@ -17,7 +22,7 @@ SessionFacts describe_session(const std::string& path) {
   facts.header = session_header(reader);
   for (const auto& [name, tensor] : reader.left()) {
     (is_fast(name) ? facts.fast_bytes : facts.base_bytes) += static_cast<int64_t>(tensor.nbytes());
-    if (is_fast(name) && tensor.is_floating_point())
+    if (is_learned(name, tensor))
       facts.state.push_back(
           {name.substr(std::string_view(fast_state_prefix).size()), tensor.to(at::kDouble).norm().item<double>()});
   }
@@ -35,7 +40,7 @@ void decay_session(const std::string& path, double factor) {
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   for (auto& [name, tensor] : tensors)
-    if (is_fast(name) && tensor.is_floating_point()) tensor = tensor * factor;
+    if (is_learned(name, tensor)) tensor = tensor * factor;
   save_checked_tensors(tensors, path, reader.metadata());
 }
 

@@ -12,6 +12,9 @@
 
 namespace fwl {
 
+// Tensors of a state whose names start so are statistics of the text: decaying what was learned leaves them alone.
+inline constexpr const char* statistics_prefix = "statistics.";
+
 // Every kind of memory keeps its numbers here by name, so that copying, batching, saving and loading exist once.
 // Time is cut into segments at fixed positions; tokens of weight 0 do not count as positions. Texts in one state need
 // not be at the same position.

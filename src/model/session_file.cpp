@@ -17,6 +17,10 @@ std::string cache_name(size_t index) {
   return fmt::format("base.cache.{}", index);
 }
 
+std::string chunk_name(const char* part) {
+  return fmt::format("{}chunk.{}", block_state_prefix, part);
+}
+
 std::string text_of(const TextMap& metadata, const std::string& key) {
   const auto found = metadata.find(key);
   return found == metadata.end() ? std::string() : found->second;
@@ -62,6 +66,44 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   return state;
 }
 
+// The state of the memories, and the open chunk that they learn from next.
+void append_blocks(TensorMap& tensors, const BlockState& blocks) {
+  append_state(tensors, block_state_prefix, blocks.fast);
+  if (!blocks.tokens.defined()) return;
+  tensors[chunk_name("numbers")] = numbers_tensor({blocks.chunk_tokens, blocks.tokens.size(1), blocks.targets.size(1)});
+  tensors[chunk_name("tokens")] = blocks.tokens;
+  if (blocks.targets.size(1) == 0) return;
+  tensors[chunk_name("targets")] = blocks.targets;
+  tensors[chunk_name("token_weights")] = blocks.token_weights;
+}
+
+BlockState take_blocks(TensorReader& reader, const BlockMemory& memory, const BaseModel& model, const BaseState& base) {
+  const int64_t sequences = base.sequences, most = memory.options().chunk_tokens;
+  BlockState blocks;
+  blocks.fast = take_state(reader, block_state_prefix, memory.state_layout());
+  const auto damaged = [&](const char* what) { fail(reader.path(), what, "others", "the file is damaged"); };
+  if (blocks.fast.sequences() != sequences) damaged("fast weights of as many texts as the session has");
+  if (!reader.has(chunk_name("numbers"))) return blocks;
+  const auto numbers = reader.take_numbers(chunk_name("numbers"), 3);
+  blocks.chunk_tokens = numbers[0];
+  if (numbers[0] < 1 || numbers[0] > most || numbers[1] < 1 || numbers[1] > std::min(numbers[0], base.tokens_read) ||
+      numbers[2] < numbers[1] - 1 || numbers[2] > numbers[1])
+    damaged("a chunk that the memories can learn from");
+  const auto ids = [&](const std::string& name, int64_t count) {
+    const auto tensor = reader.take(name, {sequences, count}, at::kLong);
+    if (tensor.min().item<int64_t>() < 0 || tensor.max().item<int64_t>() >= model.vocabulary_size())
+      damaged("tokens of the model's vocabulary");
+    return tensor.to(model.device());
+  };
+  blocks.tokens = ids(chunk_name("tokens"), numbers[1]);
+  blocks.targets = numbers[2] > 0 ? ids(chunk_name("targets"), numbers[2]) : blocks.tokens.slice(1, 0, 0);
+  blocks.token_weights =
+      numbers[2] > 0
+          ? reader.take_finite(chunk_name("token_weights"), {sequences, numbers[2]}, model.dtype()).to(model.device())
+          : at::zeros({sequences, 0}, model.options());
+  return blocks;
+}
+
 void append_sampler(TensorMap& tensors, const SamplerState& sampler) {
   if (sampler.recent.empty() && sampler.seed == 0 && sampler.draws == 0) return;
   tensors["sampler.numbers"] =
@@ -97,8 +139,11 @@ SessionHeader session_header(TensorReader reader) {
   const auto numbers = reader.take_numbers("base.numbers", 5);
   SessionHeader header{text_of(reader.metadata(), "architecture"), text_of(reader.metadata(), "model"), numbers[0],
                        numbers[1], numbers[2]};
-  const auto fast_tokens = std::string(fast_state_prefix) + "tokens_read";
-  if (reader.has(fast_tokens)) header.fast_tokens = reader.take_numbers(fast_tokens, header.sequences)[0];
+  for (const auto* prefix : {fast_state_prefix, block_state_prefix}) {
+    const auto name = std::string(prefix) + "tokens_read";
+    if (reader.has(name))
+      header.fast_tokens = std::max(header.fast_tokens, reader.take_numbers(name, header.sequences)[0]);
+  }
   return header;
 }
 
@@ -116,6 +161,7 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session) c
   }
   if (session.last_hidden.defined()) tensors["last_hidden"] = session.last_hidden;
   if (session.fast.is_defined()) append_state(tensors, fast_state_prefix, session.fast);
+  if (session.blocks.fast.is_defined()) append_blocks(tensors, session.blocks);
   append_sampler(tensors, session.sampler);
 }
 
@@ -130,6 +176,10 @@ Session LanguageModel::take_session(TensorReader& reader) const {
     if (session.fast.sequences() != session.sequences())
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
+  }
+  if (blocks_ && reader.has(std::string(block_state_prefix) + "sequences")) {
+    session.blocks = take_blocks(reader, *blocks_, *base_, session.base);
+    session.base.undo_tokens = blocks_->options().chunk_tokens;
   }
   session.sampler = take_sampler(reader, base_->vocabulary_size());
   return session;

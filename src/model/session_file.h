@@ -8,8 +8,9 @@
 
 namespace fwl {
 
-// Every tensor of the fast-weight state has a name that starts so; no other tensor of a session file does.
+// Every tensor of a fast-weight state has a name that starts so; no other tensor of a session file does.
 inline constexpr const char* fast_state_prefix = "state.";
+inline constexpr const char* block_state_prefix = "state.blocks.";  // of the memories in the blocks
 
 struct SessionHeader {
   std::string architecture, model;  // the base's, and the identity of model and adapter
