@@ -5,10 +5,10 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench fuzz format lint layout changed sanitize check clean
+.PHONY: help build demo test test-page bench fuzz fuzz-coverage format lint layout changed sanitize check clean
 
 help:  ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .venv/.build-ready: dependencies.toml scripts/setup.py
 	@python3 scripts/setup.py build
@@ -18,6 +18,12 @@ help:  ## list the commands
 
 .venv/.lint-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py lint
+
+.venv/.fuzz-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py fuzz
+
+.venv/.page-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
+	@python3 scripts/setup.py page
 
 .venv/.bench-ready: dependencies.toml scripts/setup.py | .venv/.build-ready
 	@python3 scripts/setup.py bench
@@ -35,6 +41,9 @@ test: build .venv/.test-ready  ## every test, C++ and Python
 	@$(BUILD)/fwl_tests --gtest_brief=1
 	@$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/python
 
+test-page: build .venv/.test-ready .venv/.page-ready  ## the page of fwl serve in Chromium; screenshots in build/page
+	@$(PYTHON) -m pytest -q tests/python/test_serve_page.py
+
 bench: build .venv/.bench-ready  ## speed against the peers, in one run
 	@$(PYTHON) benchmarks/run.py
 
@@ -42,6 +51,11 @@ fuzz:  ## mutated input files under AddressSanitizer, a million by default (INPU
 	@$(MAKE) --no-print-directory PRESET=asan build/asan/build.ninja
 	@cmake --build build/asan --target fwl_fuzz
 	@build/asan/fwl_fuzz --inputs $${INPUTS:-1000000}
+
+fuzz-coverage: .venv/.fuzz-ready  ## the same readers under libFuzzer, which looks for new code (EXECUTIONS=n)
+	@$(MAKE) --no-print-directory PRESET=coverage build/coverage/build.ninja
+	@cmake --build build/coverage --target fwl_fuzz_coverage
+	@$(PYTHON) scripts/fuzz_coverage.py build/coverage/fwl_fuzz_coverage --executions $${EXECUTIONS:-1000000}
 
 format: .venv/.lint-ready  ## lay out every C++ file
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i

@@ -3,11 +3,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/model_name.h"
-#include "data/token_file.h"
 #include "evaluate/analysis.h"
+#include "report/recalled_terms.h"
 #include "support/error.h"
 #include "support/printable.h"
 
@@ -18,7 +19,7 @@ struct Options {
   std::vector<std::string> losses;
   std::string train_tokens, tokens, tokenizer;
   int64_t top = 10;
-  bool json = false;
+  bool terms = false, json = false;
 };
 
 void describe(Fields& fields, Options& options) {
@@ -31,6 +32,8 @@ void describe(Fields& fields, Options& options) {
   fields.add("tokens", options.tokens, "token file of the scored text, to show the top gains in context");
   fields.add("tokenizer", options.tokenizer, "vocabulary of --tokens, to show them as text");
   fields.add("top", options.top, "number of gains and losses to show in context").range(0, 1000);
+  fields.add("terms", options.terms,
+             "only the names and terms from before the base's window that one method predicts and the other does not");
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -55,32 +58,64 @@ nlohmann::json to_json(const std::vector<GainGroup>& groups) {
   return json;
 }
 
-void print_extremes(Console& console, const Options& options, const NllPair& pair) {
-  if (options.top == 0 || options.tokens.empty() || options.tokenizer.empty()) return;
-  const TokenFile file(options.tokens);
-  const auto tokenizer = open_tokenizer(options.tokenizer);
-  if (file.tokenizer_hash() != tokenizer->hash())
-    fail(options.tokens, "tokens of " + options.tokenizer, fmt::format("tokens of '{}'", file.tokenizer_name()),
-         "tokenized with another vocabulary");
+std::string in_context(const ScoredText& text, int64_t first, int64_t past) {
   constexpr int64_t context_tokens = 24;
-  const auto text = [&](int64_t first, int64_t past) {
-    std::vector<TokenId> ids(static_cast<size_t>(std::max<int64_t>(0, past - first)));
-    file.read(first, std::span<TokenId>(ids));
-    return printable(tokenizer->decode(ids));
-  };
+  return fmt::format("…{}[{}]", printable(text.text(first - context_tokens, first)), printable(text.text(first, past)));
+}
+
+void print_extremes(Console& console, const Options& options, const NllPair& pair, const ScoredText& text) {
   const auto show = [&](const char* title, const std::vector<size_t>& indices) {
     console.out() << '\n' << title << '\n';
-    for (const auto index : indices) {
-      const int64_t target = pair.targets[index];
-      if (target >= file.size()) fail(options.tokens, "the text that was scored", "a shorter one");
-      console.out() << fmt::format("{:+8.3f}  …{}[{}]\n", pair.before[index] - pair.after[index],
-                                   text(std::max<int64_t>(0, target - context_tokens), target),
-                                   text(target, target + 1));
-    }
+    for (const auto index : indices)
+      console.out() << fmt::format("{:+8.3f}  {}\n", pair.before[index] - pair.after[index],
+                                   in_context(text, pair.targets[index], pair.targets[index] + 1));
   };
   const auto found = extremes(pair, static_cast<size_t>(options.top));
   show("gained most", found.gains);
   show("lost most", found.losses);
+}
+
+void print_terms(Console& console, const Options& options, const NllPair& pair, const ScoredText& text,
+                 int64_t window_tokens) {
+  auto& out = console.out();
+  const auto recall = recalled_terms(pair, text, window_tokens);
+  if (recall.terms == 0) {
+    out << "\nno names or terms from before the window\n";
+    return;
+  }
+  out << fmt::format(
+      "\n{} times a name or term comes back that was read before the window of {} tokens, and not yet in it.\n"
+      "{} predicts {}, {} {}: {} that {} does not predict; {} are lost.\n",
+      recall.terms, window_tokens, pair.before_name, recall.before_predicts, pair.after_name, recall.after_predicts,
+      recall.gained.size(), pair.before_name, recall.lost.size());
+  const auto show = [&](const std::string& method, const std::vector<RecalledTerm>& terms) {
+    if (terms.empty() || options.top == 0) return;
+    out << fmt::format("\npredicted by {} alone (probability under {} and {}, tokens since it was read)\n", method,
+                       pair.before_name, pair.after_name);
+    for (size_t index = 0; index < std::min(terms.size(), static_cast<size_t>(options.top)); ++index)
+      out << fmt::format("{:5.2f} {:5.2f} {:>7}  {}\n", terms[index].before, terms[index].after, terms[index].distance,
+                         in_context(text, terms[index].first, terms[index].past));
+  };
+  show(pair.after_name, recall.gained);
+  show(pair.before_name, recall.lost);
+}
+
+nlohmann::json to_json(const Recall& recall) {
+  const auto list = [](const std::vector<RecalledTerm>& terms) {
+    auto json = nlohmann::json::array();
+    for (const auto& term : terms)
+      json.push_back({{"word", term.word},
+                      {"token", term.first},
+                      {"distance", term.distance},
+                      {"before", term.before},
+                      {"after", term.after}});
+    return json;
+  };
+  return {{"terms", recall.terms},
+          {"before_predicts", recall.before_predicts},
+          {"after_predicts", recall.after_predicts},
+          {"gained", list(recall.gained)},
+          {"lost", list(recall.lost)}};
 }
 
 int run(Options& options, Console& console) {
@@ -90,6 +125,15 @@ int run(Options& options, Console& console) {
   options.tokenizer = find_tokenizer(options.tokenizer, console);
   const auto pair = load_pair(options.losses[0], options.losses[1]);
   if (pair.ids.empty()) fail(options.losses[0], "losses", "none");
+  const int64_t window_tokens = window_of(result_of_losses(loss_file_of(options.losses[1])));
+  std::optional<ScoredText> text;
+  if (!options.tokens.empty() && !options.tokenizer.empty())
+    text.emplace(options.tokens, options.tokenizer, pair.data_hash);
+  if (options.terms && !text) fail("--terms", "--tokens and --tokenizer, to know the words", "only losses");
+  if (options.terms && !options.json) {
+    print_terms(console, options, pair, *text, window_tokens);
+    return 0;
+  }
   const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);
   const auto position = gain_by_position(pair), repetition = gain_by_repetition(pair);
   const auto frequency = counts.empty() ? std::vector<GainGroup>() : gain_by_frequency(pair, counts);
@@ -98,7 +142,9 @@ int run(Options& options, Console& console) {
                                     {"after", pair.after_name},
                                     {"position", to_json(position)},
                                     {"repetition", to_json(repetition)},
-                                    {"frequency", to_json(frequency)}}
+                                    {"frequency", to_json(frequency)},
+                                    {"terms",
+                                     text ? to_json(recalled_terms(pair, *text, window_tokens)) : nlohmann::json()}}
                          .dump()
                   << '\n';
     return 0;
@@ -106,7 +152,9 @@ int run(Options& options, Console& console) {
   print(console, "position in document", position, pair);
   print(console, "occurred before", repetition, pair);
   if (!frequency.empty()) print(console, "frequency in training", frequency, pair);
-  print_extremes(console, options, pair);
+  if (!text) return 0;
+  if (options.top > 0) print_extremes(console, options, pair, *text);
+  print_terms(console, options, pair, *text, window_tokens);
   return 0;
 }
 
@@ -116,7 +164,8 @@ Command analyze_command() {
   return make_command<Options>("analyze", "show where one method beats another: by position, repetition, frequency",
                                "examples:\n"
                                "  fwl analyze test.nll:static test.nll:fwl --train-tokens data/enwik8/train.tokens\n"
-                               "  fwl analyze a.nll b.nll --tokens text.tokens --tokenizer words.vocab",
+                               "  fwl analyze a.nll b.nll --tokens text.tokens --tokenizer words.vocab\n"
+                               "  fwl analyze a.nll:static a.nll:fwl --terms --tokens text.tokens --tokenizer smollm2",
                                describe, run);
 }
 

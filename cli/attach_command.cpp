@@ -3,19 +3,19 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
 #include "cli/model_name.h"
+#include "cli/text_input.h"
 #include "cli/train_console.h"
-#include "data/tokenize.h"
 #include "files/folder.h"
 #include "store/open_base.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/attach_task.h"
 #include "train/trainer.h"
+#include "train/warm_start.h"
 
 namespace fwl {
 namespace {
@@ -25,42 +25,29 @@ namespace fs = std::filesystem;
 struct Options {
   AttachConfig attach;
   EngineFlags engine;
-  std::vector<std::string> text, valid_text;
-  std::string documents = "file";
-  std::string out, cache;
+  TextInput input;
+  std::string out, cache, start;
   bool resume = false;
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("text", options.text, "text files and folders to train on, or one token file").required().short_name("f");
-  fields.add("valid_text", options.valid_text, "text files and folders to validate on, or one token file");
-  fields.add("documents", options.documents, "document boundaries, as for fwl tokenize");
+  add_fields(fields, options.input).required();
   fields.add("out", options.out, "folder of the run; the adapter is written to model/ in it").required();
   fields.add("cache", options.cache,
              "folder for tokens and hidden states (2 bytes per value); empty: cache/ in the run");
-  fields.add("resume", options.resume, "resume the run in that folder, if there is one");
+  fields.add("resume", options.resume, "resume the run in that folder, if there is one; a larger run.steps extends it");
+  fields.add("start_from", options.start, "start from the weights of this adapter or run of fwl attach");
   add_fields(fields, options.engine);
   add_fields(fields, options.attach);
-}
-
-std::string tokens_of(const Options& options, const std::vector<std::string>& text, const std::string& path,
-                      Console& console) {
-  if (text.size() == 1 && text.front().ends_with(".tokens")) return text.front();
-  TokenizeOptions tokenize;
-  tokenize.corpus.inputs = text;
-  tokenize.corpus.documents = options.documents;
-  tokenize.out = path;
-  tokenize.tokenizer_name = fs::path(options.attach.base).filename().string();
-  tokenize.threads = std::max(1U, std::thread::hardware_concurrency());
-  tokenize_corpus(*open_tokenizer(options.attach.base), tokenize, console.progress("tokenize"));
-  return path;
 }
 
 AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
   make_folder(folder.string());
-  const auto path = tokens_of(options, text, (folder / fmt::format("{}.tokens", name)).string(), console);
+  const auto made = (folder / fmt::format("{}.tokens", name)).string();
+  const FileLock lock(made);  // until they are open: another run may have another text
+  const auto path = token_file_of(text, options.input.documents, options.attach.base, made, console);
   auto tokens = std::make_shared<const TokenFile>(path);
   const auto tokenizer = open_tokenizer(options.attach.base);
   if (tokens->tokenizer_hash() != tokenizer->hash())
@@ -74,14 +61,23 @@ int run(Options& options, Console& console) {
   const auto device = apply(options.engine);
   if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
   options.attach.base = find_model("--base", options.attach.base, console);
+  make_folder(options.out);
+  FileLock lock(options.out);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
-  AttachTask task(options.attach, std::move(base), open_text(options, options.text, "train", console),
-                  open_text(options, options.valid_text, "valid", console), console.progress("hidden states"));
+  AttachTask task(options.attach, std::move(base), open_text(options, options.input.text, "train", console),
+                  open_text(options, options.input.valid_text, "valid", console), console.progress("hidden states"));
   Fields fields;
   add_fields(fields, options.attach);
-  TrainConsole observer(console, options.attach.run.log_every);
-  Trainer trainer(task, {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
-                  observer);
+  if (!options.start.empty()) {
+    options.start = find_adapter(options.start, console);
+    start_from(task.parameters(), open_adapter_weights(options.start));
+    fields.add("start_from", options.start, "");
+  }
+  TrainConsole observer(console, options.attach.run);
+  Trainer trainer(
+      task,
+      {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume, std::move(lock)},
+      observer);
   trainer.run();
   console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;

@@ -25,6 +25,7 @@ struct Options {
   BenchOptions bench;
   std::vector<std::string> methods = {"static"};
   double step = 1e-6;
+  BlockConfig blocks;
   std::string output = "md";
   EngineFlags engine;
 };
@@ -44,7 +45,8 @@ void describe(Fields& fields, Options& options) {
   fields.add("train", options.bench.training_tokens, "train: tokens per step; 0: skip").range(0, 1 << 24);
   fields.add("repetitions", options.bench.repetitions, "repetitions of each test").range(1, 1000).short_name("r");
   fields.add("method", options.methods,
-             "one or several of static, fwl, test-time, bias-only, dynamic-sgd, dynamic-rms");
+             "one or several of static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms");
+  add_fields(fields, options.blocks);
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
   fields.add("output", options.output, "output format").choices({"md", "csv", "json"}).short_name("o");
   fields.add("vocabulary_size", options.vocabulary_size, "vocabulary size of a model with random weights")
@@ -97,6 +99,7 @@ void print(Console& console, const Options& options, const LanguageModel& model,
     for (const auto& result : results)
       json.push_back({{"model", row_of(options, model, result).model},
                       {"threads", at::get_num_threads()},
+                      {"context", model.base().context_tokens()},
                       {"test", result.test},
                       {"method", result.method},
                       {"tokens_per_second", result.per_second},
@@ -128,7 +131,7 @@ int run(Options& options, Console& console) {
     check_method(name);
     DynamicOptions dynamic;
     dynamic.is_rms = name == "dynamic-rms";
-    options.bench.methods.push_back({name, options.step, dynamic});
+    options.bench.methods.push_back({name, options.step, dynamic, options.blocks});
   }
   if (!options.model.empty()) options.model = find_model("--model", options.model, console);
   options.adapter = find_adapter(options.adapter, console);

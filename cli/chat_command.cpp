@@ -19,7 +19,7 @@ namespace {
 constexpr const char* help_text =
     "/undo    undo the last turn\n"
     "/forget  clear the session and start a new conversation\n"
-    "/save    save the session now (it is also saved at the end); /save FILE saves to FILE from now on\n"
+    "/save    save the session now (it is saved after every turn); /save FILE saves to FILE from now on\n"
     "/stats   tokens read, speed, and drift of the fast weights\n"
     "/exit    end the conversation (or press Ctrl-D)\n"
     "A line that ends with \\ continues on the next line. Ctrl-C stops an answer.\n";
@@ -63,19 +63,26 @@ class Chat {
     if (is_fresh()) opened_.session().sampler.seed = options.seed;
   }
 
-  void run() {
+  // Returns the exit code.
+  int run() {
     const bool is_continued = !is_fresh();
-    console_.note(fmt::format("{} /help lists the commands.",
-                              is_continued ? "Continuing the conversation." : "A new conversation."));
+    console_.note(fmt::format("{}, with a {}. /help lists the commands.",
+                              is_continued ? "Continuing the conversation" : "A new conversation",
+                              opened_.context_text()));
     for (auto line = next_line(); line; line = next_line()) {
       if (line->empty()) continue;
-      if (line->front() == '/') {
-        if (!run_command(*line)) break;
-      } else {
-        answer(*line);
+      try {
+        if (line->front() != '/')
+          answer(*line);
+        else if (!run_command(*line))
+          break;
+      } catch (const UserError& error) {  // the conversation goes on
+        console_.error(error.what());
+        has_failed_ = true;
       }
     }
     opened_.save();
+    return has_failed_ ? 1 : 0;
   }
 
  private:
@@ -106,7 +113,7 @@ class Chat {
 
   // The text that the session reads before it answers. After the first turn, this is the part of the rendered template
   // that follows the previous answer, without the end token if the answer was read with it.
-  std::string turn(const std::string& question) {
+  MarkedText turn(const std::string& question) {
     if (is_fresh()) {
       std::vector<ChatMessage> messages;
       if (!options_.system.empty()) messages.push_back({"system", options_.system});
@@ -115,18 +122,20 @@ class Chat {
     }
     const std::string answered = "[the answer so far]";
     const auto all = template_.render({{"user", "[a question]"}, {"assistant", answered}, {"user", question}}, true);
-    const auto position = all.find(answered);
+    const std::string_view text = all.text();
+    const auto position = text.find(answered);
     if (position == std::string::npos)
       fail(options_.input.model + ": chat template", "one that renders assistant messages", "one that omits them");
-    auto rest = all.substr(position + answered.size());
+    auto rest = text.substr(position + answered.size());
     const auto& end_text = opened_.conventions().end_text;
     const auto end_token = opened_.tokenizer().end_token();
     const auto& recent = opened_.session().sampler.recent;
     if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
-      rest.erase(0, end_text.size());
-    return rest;
+      rest.remove_prefix(end_text.size());
+    return all.part(rest);
   }
 
+  // Everything that was said is in the session file when this ends, also after Ctrl-C, a signal or an error.
   void answer(const std::string& question) {
     const auto text = turn(question);
     before_turn_ = opened_.session().clone();
@@ -134,11 +143,22 @@ class Chat {
     try {
       auto generator = opened_.generator();
       prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
-      answer_ =
-          generator.generate(options_.generation, [&](std::string_view part) { console_.out() << part << std::flush; });
-    } catch (const Interrupted&) {  // keep the partial answer
+      warn_of_rollbacks(prompt_, console_);
+      opened_.save();
+      answer_ = generator.generate(options_.generation,
+                                   [&](std::string_view part) { console_.text_out() << part << std::flush; });
+    } catch (const Interrupted& interrupt) {
+      console_.out() << '\n' << std::flush;
+      opened_.save();
+      if (interrupt.signal() == SIGINT) return;  // the partial answer stays, and the conversation goes on
+      throw;
+    } catch (const UserError&) {
+      opened_.session() = std::move(*before_turn_);
+      before_turn_.reset();
+      throw;
     }
-    console_.out() << '\n' << std::flush;
+    console_.text_out() << '\n' << std::flush;
+    opened_.save();
   }
 
   // Returns false to end the conversation.
@@ -151,15 +171,16 @@ class Chat {
       console_.note(before_turn_ ? "The last turn is undone." : "There is no turn to undo.");
       if (before_turn_) opened_.session() = std::move(*before_turn_);
       before_turn_.reset();
+      opened_.save();
     } else if (command == "/forget") {
       const auto seed = opened_.session().sampler.seed;
       opened_.session() = opened_.model().new_session(1, opened_.session().base.context);
       opened_.session().sampler.seed = seed;
       before_turn_.reset();
+      opened_.save();
       console_.note("The session is cleared.");
     } else if (command == "/save") {
-      if (!argument.empty()) opened_.set_path(argument);
-      opened_.save();
+      save_to(argument);
       console_.note(opened_.path().empty() ? "No session file yet: use /save FILE."
                                            : "Saved to " + opened_.path() + ".");
     } else if (command == "/stats") {
@@ -171,6 +192,18 @@ class Chat {
       console_.note(fmt::format("{}: unknown command; {}", command, hint.empty() ? "/help lists all" : hint));
     }
     return true;
+  }
+
+  // A path that cannot be written changes nothing: the session is still saved where it was.
+  void save_to(const std::string& path) {
+    const auto before = opened_.path();
+    try {
+      if (!path.empty()) opened_.set_path(path);
+      opened_.save();
+    } catch (const UserError&) {
+      opened_.set_path(before);
+      throw;
+    }
   }
 
   void show_stats() {
@@ -185,7 +218,7 @@ class Chat {
                                 prompt_.read_tokens, speed(static_cast<size_t>(prompt_.read_tokens), prompt_.seconds),
                                 answer_.tokens.size(), speed(answer_.tokens.size(), answer_.seconds)));
     std::string drift;
-    for (const auto& figure : drift_of(opened_.model(), session))
+    for (const auto& figure : opened_.model().drift(session))
       drift += fmt::format(" {} {:.2f} %", figure.weight, 100 * figure.drift);
     if (!drift.empty()) console_.note("drift of the fast weights:" + drift);
   }
@@ -196,13 +229,13 @@ class Chat {
   ChatTemplate template_;
   LineReader lines_;
   std::optional<Session> before_turn_;
+  bool has_failed_ = false;
   ReadingLoss prompt_;  // of the last turn
   Generation answer_;
 };
 
 int run(Options& options, Console& console) {
-  Chat(options, console).run();
-  return 0;
+  return Chat(options, console).run();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 namespace fwl {
 
+Command serve_command();
+
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
   commands.push_back(get_command());
@@ -21,6 +23,7 @@ std::vector<Command> all_commands() {
   commands.push_back(chat_command());
   commands.push_back(read_command());
   commands.push_back(session_command());
+  commands.push_back(serve_command());
   commands.push_back(reproduce_command());
   commands.push_back(completion_command());
   commands.push_back(man_command());

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/printable.h"
+
 namespace fwl {
 namespace {
 
@@ -16,8 +18,13 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Console::Console(std::ostream& results, std::ostream& errors, bool is_terminal)
-    : results_(results), errors_(errors), is_terminal_(is_terminal) {}
+Console::Console(std::ostream& results, std::ostream& errors, bool is_terminal, bool is_result_terminal)
+    : results_(results),
+      errors_(errors),
+      printable_(results),
+      printable_errors_(errors),
+      is_terminal_(is_terminal),
+      is_result_terminal_(is_result_terminal) {}
 
 void Console::clear_progress_line() {
   if (has_progress_line_) errors_ << "\r\033[K";
@@ -26,11 +33,12 @@ void Console::clear_progress_line() {
 
 void Console::note(const std::string& line) {
   clear_progress_line();
-  errors_ << line << std::endl;
+  printable_errors_ << line << std::endl;
 }
 
 void Console::error(const std::string& line) {
-  note("fwl: " + line);
+  constexpr size_t longest = 4000;
+  note("fwl: " + printable(line, longest));  // one line, whatever a file name contains
 }
 
 ProgressReport Console::progress(std::string label) {
@@ -43,13 +51,13 @@ ProgressReport Console::progress(std::string label) {
     if (is_done && std::isinf(next)) return;
     if (is_done) {
       clear_progress_line();
-      if (elapsed >= 2.0) errors_ << progress_text(label, event, elapsed) << std::endl;
+      if (elapsed >= 2.0) printable_errors_ << progress_text(label, event, elapsed) << std::endl;
       next = std::numeric_limits<double>::infinity();
     } else if (elapsed >= next) {
       next = elapsed + interval;
       clear_progress_line();
-      errors_ << progress_text(label, event, elapsed);
-      is_terminal_ ? errors_.flush() : errors_ << std::endl;
+      printable_errors_ << progress_text(label, event, elapsed);
+      is_terminal_ ? printable_errors_.flush() : printable_errors_ << std::endl;
       has_progress_line_ = is_terminal_;
     }
   };

@@ -5,16 +5,20 @@
 #include <ostream>
 #include <string>
 
+#include "support/printable_stream.h"
 #include "support/progress.h"
 
 namespace fwl {
 
+// Everything that is printed passes one filter, so that text from files and models cannot control the terminal.
 class Console {
  public:
-  // `is_terminal`: whether `errors` is a terminal, so that progress can redraw one line.
-  Console(std::ostream& results, std::ostream& errors, bool is_terminal);
+  // `is_terminal`: whether `errors` is a terminal, so that progress can redraw one line; likewise for `results`.
+  Console(std::ostream& results, std::ostream& errors, bool is_terminal, bool is_result_terminal = false);
 
-  std::ostream& out() { return results_; }
+  std::ostream& out() { return printable_; }
+  // Text as it is, where it is not shown but kept: a terminal gets the filtered one.
+  std::ostream& text_out() { return is_result_terminal_ ? printable_ : results_; }
   std::ostream& error_stream() { return errors_; }
   bool is_terminal() const { return is_terminal_; }
 
@@ -30,7 +34,8 @@ class Console {
 
   std::ostream& results_;
   std::ostream& errors_;
-  bool is_terminal_;
+  PrintableStream printable_, printable_errors_;
+  bool is_terminal_, is_result_terminal_;
   bool has_progress_line_ = false;
 };
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -19,15 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t usual_context = 2048;
+constexpr int64_t unlimited_window = 2048;  // of a model without a limit, where a protocol needs windows
+constexpr int64_t usual_segment = 512;      // shorter than a window, so that running estimates come often
 
 }  // namespace
 
 void add_fields(Fields& fields, EvaluationInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f");
-  fields.add("tokens", input.tokens, "token file to score");
+  fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f").reads_texts();
+  fields.add("tokens", input.tokens, "token file to score").reads_file();
   fields.add("documents", input.documents, "document boundaries, as for fwl tokenize");
+  fields.add("special", input.special, "as for fwl tokenize: control tokens that the text spells act as such");
   fields
       .add("protocol", input.protocol,
            "stream: one continuous text; windows: independent; sliding: overlapping, by --stride; llama: score second "
@@ -35,12 +36,15 @@ void add_fields(Fields& fields, EvaluationInput& input) {
       .choices({"stream", "windows", "sliding", "llama"});
   fields.add("reset", input.reset, "when to reset the fast weights and the base's state")
       .choices({"never", "document"});
-  fields.add("context", input.context, "window length in tokens; 0: that of the adapter or the model")
+  fields.add("context", input.context, "window length in tokens; 0: the model's own context")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
   fields.add("stride", input.stride, "sliding: tokens scored in each window; 0: half the window").range(0, 1 << 24);
-  fields.add("segment", input.segment, "stream, windows: tokens read at a time; 0: one window").range(0, 1 << 24);
+  fields
+      .add("segment", input.segment,
+           "stream, windows: tokens read at a time; 0: 512, or one window of a model without a limit")
+      .range(0, 1 << 24);
   fields.add("max_tokens", input.max_tokens, "score at most this many tokens from the start of the text; 0: all")
       .range(0, 1e15);
   fields.add("dynamic.eta", input.dynamic.eta, "dynamic evaluation: learning rate").range(0, 1e6);
@@ -50,7 +54,7 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: reset the weights at every window or document");
   fields.add("dynamic.segment", input.dynamic_segment, "dynamic evaluation: tokens between two updates")
       .range(1, 1 << 24);
-  fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
+  fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics").reads_file();
   fields.add("train_segments", input.train_segments, "dynamic-rms: number of segments of that data to use")
       .range(1, 1 << 30);
 }
@@ -59,28 +63,21 @@ EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) :
   if (input.text.empty() == input.tokens.empty())
     throw UsageError(error_line("text", "--text or --tokens", input.text.empty() ? "neither" : "both"));
   opened_ = open_with_vocabulary(input, WeightFormat::fp32, console);
-  const auto path = input.tokens.empty() ? tokenize(console) : input.tokens;
-  tokens_ = std::make_unique<TokenFile>(path);
+  tokens_ = input.tokens.empty() ? tokenize(console) : std::make_unique<TokenFile>(input.tokens);
+  const auto& path = tokens_->path();
   if (tokens_->tokenizer_hash() != model().tokenizer()->hash())
     fail(path, fmt::format("tokens of {}", input.model), fmt::format("tokens of '{}'", tokens_->tokenizer_name()),
          "tokenized with another vocabulary");
   if (tokens_->size() < 2) fail(path, "at least two tokens", std::to_string(tokens_->size()));
 }
 
-EvaluationData::~EvaluationData() {
-  std::error_code ignored;
-  if (!temporary_path_.empty()) fs::remove(temporary_path_, ignored);
-}
-
-std::string EvaluationData::tokenize(Console& console) {
-  temporary_path_ = (fs::temp_directory_path() / fmt::format("fwl-{}.tokens", getpid())).string();
+std::unique_ptr<TokenFile> EvaluationData::tokenize(Console& console) const {
   TokenizeOptions options;
   options.corpus.inputs = input_.text;
   options.corpus.documents = input_.documents;
-  options.out = temporary_path_;
+  options.special = input_.special;
   options.threads = std::max(1U, std::thread::hardware_concurrency());
-  tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize"));
-  return temporary_path_;
+  return std::make_unique<TokenFile>(tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize")).file);
 }
 
 ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {
@@ -88,15 +85,27 @@ ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {
   options.protocol = protocol_from_name(input_.protocol);
   const int64_t own = model().base().context_tokens();
   options.is_base_bounded = own > 0;
-  options.context_tokens = own > 0 ? std::min(own, usual_context) : usual_context;
-  if (opened_.window_tokens > 0) options.context_tokens = opened_.window_tokens;
+  options.context_tokens = own > 0 ? own : unlimited_window;
   if (input_.context > 0) options.context_tokens = input_.context;
   if (own > 0 && options.context_tokens > own)
     fail("--context", fmt::format("at most the model's {} tokens", own), std::to_string(options.context_tokens));
   options.segment_tokens = is_dynamic ? input_.dynamic_segment : input_.segment;
+  if (options.segment_tokens == 0 && options.is_base_bounded) options.segment_tokens = usual_segment;
   options.stride_tokens = input_.stride;
   options.resets_at_documents = input_.reset == "document";
   return options;
+}
+
+int64_t EvaluationData::context_tokens() const {
+  const auto options = protocol_options(false);
+  return options.protocol == Protocol::stream && !options.is_base_bounded ? 0 : options.context_tokens;
+}
+
+std::string EvaluationData::context_text() const {
+  const int64_t tokens = context_tokens();
+  if (tokens == 0) return "no limit";
+  const bool is_own = tokens == model().base().context_tokens();
+  return fmt::format("{} tokens{}", tokens, is_own ? ", the model's own" : "");
 }
 
 std::vector<Piece> EvaluationData::pieces(const MethodOptions& method) const {

@@ -14,6 +14,7 @@ namespace fwl {
 struct EvaluationInput : ModelInput {
   std::vector<std::string> text;
   std::string tokens, documents = "file";
+  bool special = false;
   std::string protocol = "stream", reset = "never";
   int64_t context = 0, stride = 0, segment = 0, dynamic_segment = 128, max_tokens = 0;
   DynamicOptions dynamic;
@@ -27,13 +28,12 @@ void add_fields(Fields& fields, EvaluationInput& input);
 class EvaluationData {
  public:
   EvaluationData(const EvaluationInput& input, Console& console);
-  ~EvaluationData();
-  EvaluationData(const EvaluationData&) = delete;
-  EvaluationData& operator=(const EvaluationData&) = delete;
 
   const LanguageModel& model() const { return *opened_.model; }
   const std::string& identity() const { return opened_.identity; }
   const TokenFile& tokens() const { return *tokens_; }
+  int64_t context_tokens() const;    // of a window; 0: the text is read without a limit
+  std::string context_text() const;  // "8192 tokens, the model's own"
   std::vector<Piece> pieces(const MethodOptions& method) const;
   // Warns if the fast weights will be carried over more tokens than they were trained for.
   void warn_of_length(const std::vector<Piece>& pieces, Console& console) const;
@@ -42,11 +42,10 @@ class EvaluationData {
 
  private:
   ProtocolOptions protocol_options(bool is_dynamic) const;
-  std::string tokenize(Console& console);
+  std::unique_ptr<TokenFile> tokenize(Console& console) const;  // into a temporary file
 
   EvaluationInput input_;
   OpenedModel opened_;
-  std::string temporary_path_;  // token file made for this run and deleted after it; may be empty
   std::unique_ptr<TokenFile> tokens_;
   std::vector<at::Tensor> statistics_;
 };

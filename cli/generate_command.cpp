@@ -23,14 +23,15 @@ struct Options {
   GenerationOptions generation;
   std::string prompt, file;
   int64_t samples = 1, seed = 0;
-  bool chat = false, show_prompt = false, stats = false, json = false;
+  bool chat = false, special = false, show_prompt = false, stats = false, json = false;
 };
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("prompt", options.prompt, "text to continue; - reads it from standard input").short_name("p");
-  fields.add("file", options.file, "file that holds the prompt").short_name("f");
+  fields.add("file", options.file, "file that holds the prompt").short_name("f").reads_file();
   fields.add("chat", options.chat, "treat the prompt as a user message: apply the model's chat template");
+  add_special_field(fields, options.special);
   add_fields(fields, options.generation);
   fields.add("seed", options.seed, "random seed; a session that is continued keeps its own")
       .range(0, 1e15)
@@ -60,14 +61,16 @@ double per_second(double count, double seconds) {
   return seconds > 0 ? count / seconds : 0;
 }
 
-nlohmann::json to_json(const Options& options, const Generation& generation, const ReadingLoss& prompt, int64_t seed) {
+nlohmann::json to_json(const Options& options, const Generation& generation, const ReadingLoss& prompt,
+                       const OpenedSession& opened) {
   const auto repeats = repetition(generation.tokens);
   return {{"model", options.input.model},
           {"adapt", options.input.adapt},
           {"text", generation.text},
           {"tokens", generation.tokens},
           {"finish_reason", name_of(generation.stop_reason)},
-          {"seed", seed},
+          {"seed", opened.session().sampler.seed},
+          {"context", opened.context_tokens()},
           {"distinct", repeats.distinct},
           {"repeated_4_grams", repeats.repeated_4_grams()},
           {"prompt_tokens", prompt.read_tokens},
@@ -76,7 +79,8 @@ nlohmann::json to_json(const Options& options, const Generation& generation, con
           {"tokens_per_second", per_second(static_cast<double>(generation.tokens.size()), generation.seconds)}};
 }
 
-void print_stats(Console& console, const ReadingLoss& prompt, const Generation& generation, const Session& session) {
+void print_stats(Console& console, const ReadingLoss& prompt, const Generation& generation,
+                 const OpenedSession& opened) {
   const auto perplexity =
       prompt.tokens > 0 ? fmt::format(", perplexity {:.2f}", std::exp(prompt.sum / static_cast<double>(prompt.tokens)))
                         : std::string();
@@ -86,10 +90,11 @@ void print_stats(Console& console, const ReadingLoss& prompt, const Generation& 
   const auto repeats = repetition(generation.tokens);
   console.note(fmt::format("distinct 1- to 4-grams: {:.3f} {:.3f} {:.3f} {:.3f}", repeats.distinct[0],
                            repeats.distinct[1], repeats.distinct[2], repeats.distinct[3]));
-  console.note(fmt::format("generated: {} tokens ({}), {:.1f} tok/s; session: {} tokens read, {}; peak memory {}",
+  console.note(fmt::format("generated: {} tokens ({}), {:.1f} tok/s; session: {} tokens read, {}, {}; peak memory {}",
                            generation.tokens.size(), name_of(generation.stop_reason),
                            per_second(static_cast<double>(generation.tokens.size()), generation.seconds),
-                           session.tokens_read(), format_amount(static_cast<double>(session.bytes()), "bytes"),
+                           opened.session().tokens_read(), opened.context_text(),
+                           format_amount(static_cast<double>(opened.session().bytes()), "bytes"),
                            format_amount(peak_memory_bytes(), "bytes")));
 }
 
@@ -105,9 +110,11 @@ std::vector<TokenId> prompt_tokens(const OpenedSession& opened, const Options& o
     return opened.tokenizer().encode(chat.render({{"user", prompt}}, true));
   }
   const bool is_formatted = !known.end_text.empty() && prompt.find(known.end_text) != std::string::npos;
-  if (!known.chat_template.empty() && !prompt.empty() && !is_formatted)
+  if (is_formatted && !options.special)
+    console.note("note: the prompt spells control tokens, which are read as text; --special lets them act");
+  else if (!known.chat_template.empty() && !prompt.empty() && !is_formatted)
     console.note("note: an instruction model, but the prompt is continued as plain text; --chat applies its template");
-  return opened.encode_prompt(prompt);
+  return opened.encode_prompt(marked_text(prompt, options.special));
 }
 
 int run(Options& options, Console& console) {
@@ -118,9 +125,10 @@ int run(Options& options, Console& console) {
   const bool is_new = opened.session().tokens_read() == 0;
   const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
                                             console.progress("read"));
+  warn_of_rollbacks(loss, console);
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
-  auto& out = console.out();
+  auto& out = console.text_out();
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     if (sample > 0) {
       opened.session() = start.clone();
@@ -138,12 +146,12 @@ int run(Options& options, Console& console) {
       throw;
     }
     if (options.json)
-      out << to_json(options, generation, loss, opened.session().sampler.seed)
-                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+      console.out()
+          << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
           << std::endl;
     else
       out << '\n' << std::flush;
-    if (options.stats) print_stats(console, loss, generation, opened.session());
+    if (options.stats) print_stats(console, loss, generation, opened);
   }
   opened.save();
   return 0;

@@ -13,6 +13,7 @@ struct ModelInput {
   std::string model, adapter;
   EngineFlags engine;
   HeadOptions head;
+  BlockConfig blocks;  // untrained memories in the blocks
 };
 
 void add_fields(Fields& fields, ModelInput& input);

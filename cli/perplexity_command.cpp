@@ -21,7 +21,6 @@ struct Options {
   EvaluationInput input;
   std::vector<std::string> methods = {"static"};
   double step = 0;
-  BlockConfig blocks = {.at = "all"};
   std::string save_nll;
   bool together = false;
   bool json = false;
@@ -32,10 +31,10 @@ void describe(Fields& fields, Options& options) {
   fields.add("method", options.methods,
              "one or several of static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms");
   fields.add("together", options.together,
-             "run static and fwl in one pass, and print their running perplexities side by side");
-  add_fields(fields, options.blocks);
+             "run static and fwl (or blocks, if --method names it) side by side, and print their running perplexities; "
+             "no times: the pass belongs to both");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
-  fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
+  fields.add("save_nll", options.save_nll, "write the loss of every token to this file").writes_file();
   fields.add("json", options.json, "print the result as JSON");
 }
 
@@ -51,15 +50,20 @@ ProgressReport running_estimate(Console& console, const std::string& method, boo
   };
 }
 
+// The method beside static in --together.
+std::string adapting_method(const Options& options) {
+  return std::ranges::find(options.methods, "blocks") != options.methods.end() ? "blocks" : "fwl";
+}
+
 // Prints perplexities without and with fast weights, since the last row and overall.
 class SideBySide {
  public:
-  SideBySide(Console& console, int64_t total, bool is_shown)
+  SideBySide(Console& console, const std::string& method, int64_t total, bool is_shown)
       : console_(console), bar_(console.progress("read")), total_(total), is_shown_(is_shown) {
     if (is_shown_)
       console_.out() << fmt::format("{:>10}   {:<30}   {:<30}\n{:>10}   {:>9} {:>9} {:>10}   {:>9} {:>9} {:>10}\n", "",
-                                    "perplexity since the last row", "overall", "tokens", "static", "fwl", "", "static",
-                                    "fwl", "");
+                                    "perplexity since the last row", "overall", "tokens", "static", method, "",
+                                    "static", method, "");
   }
 
   void show(const std::vector<NllSeries>& both) {
@@ -95,20 +99,25 @@ bool has_word_perplexity(const Summary& summary) {
   return summary.word_perplexity > 0 && summary.word_perplexity < largest_word_perplexity;
 }
 
+nlohmann::json known(double measured, bool is_known) {
+  return is_known ? nlohmann::json(measured) : nlohmann::json();
+}
+
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
+  const bool is_timed = series.seconds > 0;
   return {{"method", series.method},
           {"tokens", summary.tokens},
           {"nll", summary.mean},
           {"nll_error", summary.standard_error},
           {"perplexity", summary.perplexity},
           {"perplexity_error", summary.perplexity_error},
-          {"word_perplexity", has_word_perplexity(summary) ? nlohmann::json(summary.word_perplexity) : nullptr},
+          {"word_perplexity", known(summary.word_perplexity, has_word_perplexity(summary))},
           {"bits_per_byte", summary.bits_per_byte},
           {"documents", summary.documents},
           {"macro_perplexity", summary.macro_perplexity},
-          {"seconds", series.seconds},
-          {"tokens_per_second", static_cast<double>(summary.tokens) / series.seconds},
-          {"peak_bytes", series.peak_bytes}};
+          {"seconds", known(series.seconds, is_timed)},
+          {"tokens_per_second", known(static_cast<double>(summary.tokens) / series.seconds, is_timed)},
+          {"peak_bytes", known(series.peak_bytes, is_timed)}};
 }
 
 nlohmann::json to_json(const PairedDifference& difference, const std::string& against) {
@@ -119,10 +128,19 @@ nlohmann::json to_json(const PairedDifference& difference, const std::string& ag
           {"perplexity_ratio", difference.perplexity_ratio}};
 }
 
-void print_table(Console& console, const std::vector<NllSeries>& all, const TokenView& tokens) {
+// Speed, time relative to the first method, memory. Methods that run in one pass have none of their own.
+std::string cost_columns(const std::vector<NllSeries>& all, const NllSeries& series) {
+  if (!(series.seconds > 0)) return fmt::format("{:>8} {:>9} {:>9}", "-", "-", "-");
+  return fmt::format("{:>8.0f} {:>9.2f} {:>9}", static_cast<double>(series.nll.size()) / series.seconds,
+                     series.seconds / all.front().seconds, format_amount(series.peak_bytes, "bytes"));
+}
+
+void print_table(Console& console, const std::vector<NllSeries>& all, const EvaluationData& data) {
   auto& out = console.out();
-  out << fmt::format("{:<12} {:>9} {:>9} {:>18} {:>10} {:>9} {:>9} {:>8} {:>9} {:>9} {:>20}\n", "method", "tokens",
-                     "nll", "perplexity", "per word", "bits/byte", "macro", "tok/s", "x time", "memory",
+  const auto& tokens = data.tokens();
+  out << fmt::format("context: {}\n", data.context_text());
+  out << fmt::format("{:<12} {:>9} {:>9} {:>9} {:>18} {:>10} {:>9} {:>8} {:>9} {:>9} {:>20}\n", "method", "tokens",
+                     "nll", "bits/byte", "perplexity", "per word", "macro", "tok/s", "x time", "memory",
                      "difference in nll");
   for (const auto& series : all) {
     const auto summary = summarize(series, tokens);
@@ -131,13 +149,11 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Toke
       const auto paired = compare(all.front(), series);
       difference = fmt::format("{:+.4f} ±{:.4f}", paired.mean, paired.high - paired.mean);
     }
-    out << fmt::format(
-        "{:<12} {:>9} {:>9.4f} {:>10.4f} ±{:<6.3f} {:>10} {:>9.4f} {:>9.3f} {:>8.0f} {:>9.2f} {:>9} "
-        "{:>20}\n",
-        series.method, summary.tokens, summary.mean, summary.perplexity, summary.perplexity_error,
-        has_word_perplexity(summary) ? fmt::format("{:.3f}", summary.word_perplexity) : "-", summary.bits_per_byte,
-        summary.macro_perplexity, static_cast<double>(summary.tokens) / series.seconds,
-        series.seconds / all.front().seconds, format_amount(series.peak_bytes, "bytes"), difference);
+    out << fmt::format("{:<12} {:>9} {:>9.4f} {:>9.4f} {:>10.4f} ±{:<6.3f} {:>10} {:>9.3f} {} {:>20}\n", series.method,
+                       summary.tokens, summary.mean, summary.bits_per_byte, summary.perplexity,
+                       summary.perplexity_error,
+                       has_word_perplexity(summary) ? fmt::format("{:.3f}", summary.word_perplexity) : "-",
+                       summary.macro_perplexity, cost_columns(all, series), difference);
   }
   out << "Final estimate: ";
   for (const auto& series : all) {
@@ -149,11 +165,12 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Toke
   out << '\n';
 }
 
-nlohmann::json to_json(const Options& options, const std::string& identity, const std::vector<NllSeries>& all,
-                       const TokenView& tokens) {
+nlohmann::json to_json(const Options& options, const EvaluationData& data, const std::vector<NllSeries>& all) {
+  const auto& tokens = data.tokens();
   nlohmann::json json = {{"model", options.input.model},
-                         {"identity", identity},
+                         {"identity", data.identity()},
                          {"protocol", options.input.protocol},
+                         {"context", data.context_tokens()},
                          {"data_hash", to_hex(tokens.ids_hash())}};
   if (!options.input.adapter.empty()) json["adapter"] = options.input.adapter;
   for (const auto& series : all) {
@@ -164,20 +181,21 @@ nlohmann::json to_json(const Options& options, const std::string& identity, cons
   return json;
 }
 
-std::vector<NllSeries> side_by_side(const EvaluationData& data, bool is_shown, Console& console) {
-  const auto pieces = data.pieces({"fwl", 0, {}});
+std::vector<NllSeries> side_by_side(const EvaluationData& data, const Options& options, Console& console) {
+  const MethodOptions method{adapting_method(options), 0, {}, options.input.blocks};
+  const auto pieces = data.pieces(method);
   data.warn_of_length(pieces, console);
   int64_t total = 0;
   for (const auto& piece : pieces) total += piece.scored();
-  SideBySide rows(console, total, is_shown);
-  return evaluate_together(data.model(), data.tokens(), pieces,
+  SideBySide rows(console, method.name, total, !options.json);
+  return evaluate_together(data.model(), data.tokens(), pieces, method,
                            [&](const std::vector<NllSeries>& both) { rows.show(both); });
 }
 
 std::vector<NllSeries> one_by_one(EvaluationData& data, const Options& options, Console& console) {
   std::vector<NllSeries> all;
   for (const auto& name : options.methods) {
-    MethodOptions method{name, options.step, options.input.dynamic, options.blocks};
+    MethodOptions method{name, options.step, options.input.dynamic, options.input.blocks};
     method.dynamic.is_rms = name == "dynamic-rms";
     if (!options.json) console.out() << name << '\n';
     const auto pieces = data.pieces(method);
@@ -192,21 +210,21 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   for (const auto& name : options.methods) {
     check_method(name);
-    if (options.together && name != "static" && name != "fwl")
-      throw UsageError(
-          error_line("--together", "--method static fwl", name, "other methods read the text on their own"));
+    if (options.together && name != "static" && name != adapting_method(options))
+      throw UsageError(error_line("--together", "--method static fwl, or static blocks", name,
+                                  "other methods read the text on their own"));
   }
   find_paths(options.input, console);
   EvaluationData data(options.input, console);
-  const auto all = options.together ? side_by_side(data, !options.json, console) : one_by_one(data, options, console);
+  const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
-  const auto result = to_json(options, data.identity(), all, data.tokens()).dump(-1, ' ', false, broken_text);
+  const auto result = to_json(options, data, all).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())
     save_nll(options.save_nll, all, data.tokens(), {data.identity(), to_hex(data.tokens().ids_hash()), result});
   if (options.json)
     console.out() << result << '\n';
   else
-    print_table(console, all, data.tokens());
+    print_table(console, all, data);
   return 0;
 }
 

@@ -6,6 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
+#include "cli/model_name.h"
+#include "cli/text_input.h"
 #include "data/token_file.h"
 #include "support/error.h"
 #include "train/plan.h"
@@ -16,23 +18,30 @@ namespace {
 struct Options {
   TrainConfig train;
   EngineFlags engine;
+  TextInput input;
   int64_t vocabulary_size = 0;
   double patience = 60;
   bool json = false;
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("vocabulary_size", options.vocabulary_size, "vocabulary size; 0: that of the token file data.train")
+  fields
+      .add("vocabulary_size", options.vocabulary_size,
+           "vocabulary size; 0: that of data.tokenizer, or of the token file data.train")
       .range(0, 1 << 30);
   fields.add("patience", options.patience, "approximate seconds to measure for; longer batches are measured in part")
       .range(1, 1e6);
   fields.add("json", options.json, "print the result as JSON");
+  add_fields(fields, options.input);
   add_fields(fields, options.engine);
   add_fields(fields, options.train);
 }
 
-int64_t vocabulary_size(const Options& options) {
+int64_t vocabulary_size(const Options& options, Console& console) {
   if (options.vocabulary_size > 0) return options.vocabulary_size;
+  const auto& tokenizer = options.train.data.tokenizer;
+  if (!tokenizer.empty() || !options.input.text.empty())
+    return open_tokenizer(tokenizer.empty() ? "bytes" : find_tokenizer(tokenizer, console))->vocabulary_size();
   const auto& path = options.train.data.train;
   if (path.empty() || !std::filesystem::exists(path))
     fail("--vocabulary-size", "a vocabulary size", "0 and no token file",
@@ -100,7 +109,8 @@ nlohmann::json to_json(const Plan& plan) {
 
 int run(Options& options, Console& console) {
   apply(options.engine);
-  const auto plan = make_plan(options.train, vocabulary_size(options), options.patience, console.progress("measure"));
+  const auto plan =
+      make_plan(options.train, vocabulary_size(options, console), options.patience, console.progress("measure"));
   if (options.json)
     console.out() << to_json(plan).dump() << '\n';
   else

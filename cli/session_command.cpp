@@ -1,4 +1,4 @@
-// `fwl session`: shows, resets, decays or copies a session file.
+// `fwl session`: shows, copies or edits a session file.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -17,18 +17,20 @@ namespace {
 struct Options {
   std::vector<std::string> arguments;
   std::string model, adapter;
+  BlockConfig blocks;
   double factor = 0.5;
   bool json = false;
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("arguments", options.arguments, "show FILE | reset FILE | decay FILE | copy FILE TO")
+  fields.add("arguments", options.arguments, "show FILE | drop-context FILE | reset FILE | decay FILE | copy FILE TO")
       .positional()
       .required();
   fields.add("factor", options.factor, "decay: factor on the update of the fast weights").range(0, 1);
   fields.add("model", options.model, "show: the session's model, to show the drift of its fast weights")
       .short_name("m");
   fields.add("adapter", options.adapter, "show: the session's adapter");
+  add_fields(fields, options.blocks);
   fields.add("json", options.json, "show: print the result as JSON");
 }
 
@@ -36,9 +38,10 @@ std::vector<DriftFigure> drift_in_file(Options& options, Console& console) {
   if (options.model.empty()) return {};
   options.model = find_model("--model", options.model, console);
   options.adapter = find_adapter(options.adapter, console);
-  const auto opened = open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open"));
+  const auto opened = with_blocks(
+      open_model(options.model, options.adapter, WeightFormat::quantized, console.progress("open")), options.blocks);
   const auto session = opened.model->load_session(options.arguments[1], opened.identity);
-  return drift_of(*opened.model, session);
+  return opened.model->drift(session);
 }
 
 nlohmann::json to_json(const SessionFacts& facts, const std::vector<DriftFigure>& drift) {
@@ -83,15 +86,17 @@ void print(Console& console, const SessionFacts& facts, const std::vector<DriftF
 
 int run(Options& options, Console& console) {
   const auto& given = options.arguments;
-  const std::vector<std::string> actions = {"show", "reset", "decay", "copy"};
+  const std::vector<std::string> actions = {"show", "drop-context", "reset", "decay", "copy"};
   if (std::ranges::find(actions, given[0]) == actions.end())
-    throw UsageError(
-        error_line("fwl session", "show, reset, decay or copy", given[0], did_you_mean(given[0], actions)));
+    throw UsageError(error_line("fwl session", "show, drop-context, reset, decay or copy", given[0],
+                                did_you_mean(given[0], actions)));
   const size_t files = given[0] == "copy" ? 2 : 1;
   if (given.size() != files + 1)
     throw UsageError(
         error_line("fwl session " + given[0], files == 2 ? "two files" : "one file", std::to_string(given.size() - 1)));
-  if (given[0] == "reset") {
+  if (given[0] == "drop-context") {
+    drop_context(given[1]);
+  } else if (given[0] == "reset") {
     reset_session(given[1]);
   } else if (given[0] == "decay") {
     decay_session(given[1], options.factor);
@@ -111,9 +116,10 @@ int run(Options& options, Console& console) {
 }  // namespace
 
 Command session_command() {
-  return make_command<Options>("session", "show, reset, decay or copy a session file",
+  return make_command<Options>("session", "show, copy, reset or decay a session file, or drop its context",
                                "examples:\n"
                                "  fwl session show book.session --model smollm2.gguf --adapter runs/books/model\n"
+                               "  fwl session drop-context book.session      keeps what the fast weights have learned\n"
                                "  fwl session decay book.session --factor 0.5\n"
                                "  fwl session copy book.session draft.session",
                                describe, run);

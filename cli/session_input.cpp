@@ -4,21 +4,31 @@
 
 #include <filesystem>
 
+#include "cli/new_context.h"
+#include "model/session_file.h"
 #include "support/error.h"
+#include "tokenizer/json_field.h"
 
 namespace fwl {
 namespace {
 
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, const SessionInput& input) {
-  auto context = base.default_context();
-  const bool is_bounded = context.context_tokens > 0;
-  if (!is_bounded && input.context > 0)
-    fail("--context", "a model with a limited context", "one that reads texts of any length");
-  if (!is_bounded) return context;
-  if (input.context > 0) context.context_tokens = input.context;
-  context.long_text = input.long_text == "auto" ? LongText::restart : long_text_from_name(input.long_text);
-  return context;
+constexpr const char* documents_note = "documents";
+
+TextMap notes_of(const std::map<std::string, int64_t>& documents) {
+  return documents.empty() ? TextMap() : TextMap{{documents_note, nlohmann::json(documents).dump()}};
+}
+
+std::map<std::string, int64_t> documents_in(const std::string& path) {
+  const auto reader = open_session_file(path);
+  const auto found = reader.metadata().find(documents_note);
+  if (found == reader.metadata().end()) return {};
+  std::map<std::string, int64_t> documents;
+  const auto where = path + ": documents";
+  for (const auto& [hash, tokens] : parse_json_object(where, found->second).items()) {
+    if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
+    documents[hash] = tokens.get<int64_t>();
+  }
+  return documents;
 }
 
 void expect_own_context(const std::string& path, const ContextOptions& own, const SessionInput& input) {
@@ -31,15 +41,31 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 
 }  // namespace
 
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+  auto context = base.default_context();
+  const bool is_bounded = context.context_tokens > 0;
+  if (!is_bounded && context_tokens > 0)
+    fail("--context", "a model with a limited context", "one that reads texts of any length");
+  if (!is_bounded) return context;
+  if (context_tokens > 0) context.context_tokens = context_tokens;
+  context.long_text = long_text == "auto" ? LongText::restart : long_text_from_name(long_text);
+  return context;
+}
+
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("session", input.session, "session file to continue and to save to; created if there is none");
+  fields.add("session", input.session, "session file to continue and to save to; created if there is none")
+      .writes_file();
+  fields
+      .add("session_precision", input.session_precision,
+           "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
+      .choices({"bf16", "fp32", "q8"});
   fields
       .add("adapt", input.adapt,
            "fast weights: prompt: learn from the prompt; write: also from generated text; read: use them without "
            "learning; off: do not use them")
       .choices({"prompt", "write", "read", "off"});
-  fields.add("context", input.context, "context length in tokens; 0: that of the model")
+  fields.add("context", input.context, "context length in tokens; 0: the model's own")
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
@@ -50,32 +76,47 @@ void add_fields(Fields& fields, SessionInput& input) {
       .choices({"auto", "restart", "slide", "refuse"});
 }
 
+void add_special_field(Fields& fields, bool& special) {
+  fields.add("special", special,
+             "control tokens that the text spells, such as <|endoftext|>, act as such; by default they are text");
+}
+
+MarkedText marked_text(std::string text, bool special) {
+  return special ? MarkedText::all_markup(std::move(text)) : MarkedText::plain(std::move(text));
+}
+
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      lock_(path_.empty() ? FileLock() : FileLock(path_)),
+      precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
   find_paths(input, console);
-  opened_ = open_with_vocabulary(input, WeightFormat::quantized, console);
+  opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
+  documents_ = documents_in(path_);
   expect_own_context(path_, session_.base.context, input);
 }
 
-std::vector<TokenId> OpenedSession::encode(std::string_view text) const {
+std::string OpenedSession::context_text() const {
+  return context_tokens() > 0 ? fmt::format("context of {} tokens", context_tokens()) : "context without a limit";
+}
+
+std::vector<TokenId> OpenedSession::encode(const MarkedText& text) const {
   std::vector<TokenId> ids;
-  const auto begin = tokenizer().begin_token();
-  const bool has_begin = session_.tokens_read() == 0 && conventions_.adds_begin && begin;
-  if (has_begin) ids.push_back(*begin);
-  tokenizer().encode(text, ids);
+  const bool has_begin = session_.tokens_read() == 0 && adds_begin();
+  if (has_begin) ids.push_back(*tokenizer().begin_token());
+  tokenizer().encode_marked(text.text(), text.markup(), ids);
   if (ids.size() == 1 && has_begin) ids.clear();
   return ids;
 }
 
-std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
+std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const {
   auto ids = encode(text);
   if (!ids.empty() || session_.tokens_read() > 0) return ids;
   const auto begin = tokenizer().begin_token();
@@ -85,14 +126,22 @@ std::vector<TokenId> OpenedSession::encode_prompt(std::string_view text) const {
   return {*first};
 }
 
-void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity);
+void OpenedSession::set_path(const std::string& path) {
+  if (path == path_) return;
+  lock_ = FileLock(path);
+  path_ = path;
 }
 
-std::vector<DriftFigure> drift_of(const LanguageModel& model, const Session& session) {
-  const auto& memory = model.memory();
-  if (!memory || !session.fast.is_defined()) return {};
-  return memory->drift(session.fast);
+void OpenedSession::save() const {
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
+}
+
+void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {
+  if (loss.rollbacks > 0)
+    console.note(
+        fmt::format("warning: the fast weights diverged {} time{} and were rolled back to their last good state "
+                    "(train with layer.decay, or --adapt read for texts of this length)",
+                    loss.rollbacks, loss.rollbacks == 1 ? "" : "s"));
 }
 
 }  // namespace fwl

@@ -27,7 +27,10 @@ void TrainConsole::on_start(int64_t parameters, const TaskFacts& facts, double p
   console_.note(fmt::format("{} parameters, {} tokens per step, {} FLOPs per token; best matrix product {:.0f} GFLOP/s",
                             format_amount(static_cast<double>(parameters), ""), facts.tokens_per_step,
                             format_amount(facts.flops_per_token, ""), peak_flops / 1e9));
-  if (done_steps > 0) console_.note(fmt::format("resuming after step {}", done_steps));
+  if (done_steps >= steps_)
+    console_.note(fmt::format("the run is finished: {} steps; a larger --run.steps extends it", done_steps));
+  else if (done_steps > 0)
+    console_.note(fmt::format("resuming after step {}", done_steps));
 }
 
 void TrainConsole::on_step(const StepReport& report) {

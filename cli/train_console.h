@@ -8,7 +8,8 @@ namespace fwl {
 
 class TrainConsole : public TrainObserver {
  public:
-  TrainConsole(Console& console, int64_t log_every) : console_(console), log_every_(log_every) {}
+  TrainConsole(Console& console, const RunConfig& run)
+      : console_(console), log_every_(run.log_every), steps_(run.steps) {}
 
   void on_start(int64_t parameters, const TaskFacts& facts, double peak_flops, int64_t done_steps) override;
   void on_step(const StepReport& report) override;
@@ -18,7 +19,7 @@ class TrainConsole : public TrainObserver {
 
  private:
   Console& console_;
-  int64_t log_every_;
+  int64_t log_every_, steps_;
 };
 
 std::string step_line(const StepReport& report);

@@ -26,8 +26,8 @@ void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields
       .add("method", options.method,
-           "the step size of test-time or bias-only, or the learning rate of dynamic evaluation")
-      .choices({"test-time", "bias-only", "dynamic-sgd", "dynamic-rms"});
+           "the step size of blocks, test-time or bias-only, or the learning rate of dynamic evaluation")
+      .choices({"blocks", "test-time", "bias-only", "dynamic-sgd", "dynamic-rms"});
   fields.add("low", options.low, "lowest value of the first round").range(1e-30, 1e6);
   fields.add("high", options.high, "highest value of the first round").range(1e-30, 1e6);
   fields.add("points", options.points, "values per round, geometrically spaced").range(2, 1000);
@@ -69,7 +69,8 @@ class Search {
 
  private:
   void try_value(double value) {
-    MethodOptions method{options_.method, value, options_.input.dynamic};
+    MethodOptions method{options_.method, value, options_.input.dynamic, options_.input.blocks};
+    method.blocks.step = value;
     method.dynamic.is_rms = options_.method == "dynamic-rms";
     if (method.is_dynamic()) method.dynamic.eta = value;
     tried_.push_back({value, loss_of(method)});
@@ -95,13 +96,15 @@ int run(Options& options, Console& console) {
   std::ranges::sort(tried, {}, &Try::value);
   const auto best = search.best();
   if (options.json) {
-    nlohmann::json json = {{"method", options.method}, {"static", plain}, {"best", best.value}};
+    nlohmann::json json = {
+        {"method", options.method}, {"context", data.context_tokens()}, {"static", plain}, {"best", best.value}};
     for (const auto& one : tried)
       json["tried"].push_back(
           {{"value", one.value}, {"nll", std::isfinite(one.nll) ? nlohmann::json(one.nll) : nlohmann::json()}});
     console.out() << json.dump() << '\n';
     return 0;
   }
+  console.out() << fmt::format("context: {}\n", data.context_text());
   console.out() << fmt::format("{:>12} {:>10} {:>12} {:>9}\n{:>12} {:>10.5f} {:>12.4f}\n", options.method, "nll",
                                "perplexity", "%", "static", plain, std::exp(plain));
   for (const auto& one : tried)

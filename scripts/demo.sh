@@ -28,9 +28,12 @@ title "reading its first tokens, once, with and without fast weights"
 run perplexity --model "$model" --adapter "$adapter" --tokens "$out/text.tokens" --together \
   --max-tokens 16384 --save-nll "$out/losses.nll"
 
-title "where it helped"
+title "where it helped, as a page"
 run report "$out/losses.nll" --tokens "$out/text.tokens" --tokenizer "$model" \
   --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
+
+title "names and terms from before the window, which attention cannot see: who predicts them?"
+run analyze "$out/losses.nll:static" "$out/losses.nll:fwl" --terms --top 8 --tokens "$out/text.tokens" --tokenizer "$model"
 
 cat <<TEXT
 

@@ -1,6 +1,6 @@
 """Installs what fwl needs, as listed in dependencies.toml: system packages, then .venv with the Python packages.
 
-Usage: python3 scripts/setup.py [build|test|lint|bench]     (standard library only; safe to repeat)
+Usage: python3 scripts/setup.py [build|test|lint|fuzz|bench|page]     (standard library only; safe to repeat)
 """
 
 import os
@@ -32,7 +32,7 @@ def install_system(packages):
     if not shutil.which("dpkg-query"):
         say("not a Debian system: make sure that these packages' contents are present: " + " ".join(packages))
         return
-    missing = [package for package in packages if not is_installed(package)]
+    missing = [package for package in packages if not is_installed(package) and not shutil.which(package)]
     if not missing:
         return
     command = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
@@ -63,6 +63,13 @@ def install_python(packages):
     (Path(site) / "fwl.pth").write_text(f"{ROOT / 'python'}\n")
 
 
+def install_node(packages):
+    pins = [f"{name}@{version}" for name, (version, _) in packages.items()]
+    say("installing npm packages: " + " ".join(pins))
+    if subprocess.run(["npm", "install", "--silent", "--no-save", "--prefix", str(ROOT / "build/node"), *pins]).returncode:
+        stop("npm could not install the packages above; is a registry within reach?")
+
+
 def main():
     group = sys.argv[1] if len(sys.argv) > 1 else "build"
     if sys.version_info < (3, 11):
@@ -70,13 +77,15 @@ def main():
     (ROOT / "build").mkdir(exist_ok=True)
     dependencies = tomllib.loads((ROOT / "dependencies.toml").read_text())
     system, python = dependencies["system"], dependencies["python"]
-    groups = {"build": python["build"], "test": python["test"], "lint": {},
+    groups = {"build": python["build"], "test": python["test"], "lint": {}, "fuzz": {}, "page": {},
               "bench": {**python["test"], **python["bench"]}}
     if group not in groups:
         stop(f"expected one of {', '.join(groups)}, got {group}")
     install_system(list(system.get(group, {})))
     if groups[group]:
         install_python(groups[group])
+    if group in dependencies["node"]:
+        install_node(dependencies["node"][group])
     (VENV / f".{group}-ready").touch()
 
 

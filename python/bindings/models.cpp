@@ -6,11 +6,14 @@
 
 #include "architecture/base_config.h"
 #include "bindings.h"
+#include "blocks/block_config.h"
 #include "generate/generator.h"
 #include "model/language_model.h"
+#include "model/session_check.h"
 #include "store/open_base.h"
 #include "store/open_model.h"
 #include "support/error.h"
+#include "support/fields.h"
 
 namespace fwl {
 namespace {
@@ -106,6 +109,16 @@ void bind_base(py::module_& module) {
              "A base model with fresh weights; settings by the names that fwl train has under model.*, e.g. layers=2.");
 }
 
+BlockConfig block_config(const py::object& settings) {
+  const auto text = py::module_::import("json").attr("dumps")(settings).cast<std::string>();
+  BlockConfig config;
+  Fields fields;
+  add_fields(fields, config);
+  fields.set_json("blocks", {{"blocks", nlohmann::json::parse(text)}});
+  fields.check("blocks");
+  return config;
+}
+
 std::vector<int64_t> generate(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,
                               int64_t top_k, double top_p, double min_p, double repeat_penalty,
                               const std::string& adapt) {
@@ -114,6 +127,10 @@ std::vector<int64_t> generate(const LanguageModel& model, Session& session, int6
   options.adaptation = adaptation_from_name(adapt);
   options.max_tokens = max_tokens;
   options.ignore_end = true;
+  Fields fields;
+  add_fields(fields, options);
+  fields.check("generate");
+  expect_own_session(model, session);
   return Generator(model, session).generate(options).tokens;
 }
 
@@ -127,10 +144,13 @@ void bind_language_model(py::module_& module) {
           [](Session& session, int64_t seed) { session.sampler.seed = seed; })
       .def_readonly("fast", &Session::fast);
   py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel")
-      .def(py::init([](std::shared_ptr<BaseModel> base, const std::shared_ptr<FastWeightLayer>& layer) {
-             return std::make_shared<LanguageModel>(std::move(base), layer);
+      .def(py::init([](std::shared_ptr<BaseModel> base, const std::shared_ptr<FastWeightLayer>& layer,
+                       const py::object& blocks) {
+             auto memories = blocks.is_none() ? nullptr : block_config(blocks).untrained(*base);
+             return std::make_shared<LanguageModel>(std::move(base), layer, nullptr, std::move(memories));
            }),
-           arg("base"), arg("layer") = nullptr)
+           arg("base"), arg("layer") = nullptr, arg("blocks") = py::none(),
+           "blocks: untrained memories in the blocks, as a dict of what fwl has under blocks.*, e.g. {'at': 'all'}.")
       .def_property_readonly("base", &LanguageModel::shared_base)
       .def(
           "new_session",
@@ -145,6 +165,7 @@ void bind_language_model(py::module_& module) {
           "read",
           [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt,
              int64_t chunk) {
+            expect_own_session(model, session);
             return model.read(tokens, session, {adaptation_from_name(adapt), chunk, false}).adapted;
           },
           arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 0, ReleaseGil(),
@@ -152,6 +173,7 @@ void bind_language_model(py::module_& module) {
       .def(
           "next_logits",
           [](const LanguageModel& model, const Session& session, const std::string& adapt) {
+            expect_own_session(model, session);
             return model.next_logits(session, adaptation_from_name(adapt));
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
@@ -164,7 +186,15 @@ void bind_language_model(py::module_& module) {
              for (const auto& [name, tensor] : model.parameters()) result[name.c_str()] = tensor;
              return result;
            })
-      .def("save_session", &LanguageModel::save_session, arg("session"), arg("path"), arg("identity"))
+      .def(
+          "save_session",
+          [](const LanguageModel& model, const Session& session, const std::string& path, const std::string& identity,
+             const std::string& precision) {
+            expect_own_session(model, session);
+            model.save_session(session, path, identity, cache_precision_from_name(precision));
+          },
+          arg("session"), arg("path"), arg("identity"), arg("precision") = "fp32",
+          "precision: of the KV cache in the file, fp32 (exact), bf16 or q8.")
       .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
   module.def(
       "open_model",

@@ -13,12 +13,13 @@ namespace {
 using Ids = py::array_t<TokenId, py::array::c_style | py::array::forcecast>;
 
 // `text` is bytes, or a str, which is read as UTF-8.
-Ids encode(const Tokenizer& tokenizer, const py::object& text) {
+Ids encode(const Tokenizer& tokenizer, const py::object& text, bool special) {
   const auto bytes = text.cast<std::string_view>();
+  const TextRange whole{0, bytes.size()};
   std::vector<TokenId> ids;
   {
     const py::gil_scoped_release others_may_run;
-    tokenizer.encode(bytes, ids);
+    tokenizer.encode_marked(bytes, special && !bytes.empty() ? Markup(&whole, 1) : Markup(), ids);
   }
   return Ids(static_cast<py::ssize_t>(ids.size()), ids.data());
 }
@@ -27,11 +28,10 @@ py::bytes decode(const Tokenizer& tokenizer, const Ids& ids) {
   return tokenizer.decode({ids.data(), static_cast<size_t>(ids.size())});
 }
 
-// Each message has the keys role and content.
-std::string render_chat_template(const std::string& source,
-                                 const std::vector<std::map<std::string, std::string>>& messages,
-                                 const std::string& begin_token, const std::string& end_token,
-                                 bool adds_generation_prompt) {
+using Messages = std::vector<std::map<std::string, std::string>>;  // with the keys role and content
+
+MarkedText rendered_chat(const std::string& source, const Messages& messages, const std::string& begin_token,
+                         const std::string& end_token, bool adds_generation_prompt) {
   std::vector<ChatMessage> chat;
   for (const auto& message : messages) {
     if (!message.contains("role") || !message.contains("content"))
@@ -42,11 +42,27 @@ std::string render_chat_template(const std::string& source,
   return ChatTemplate("chat template", source, begin_token, end_token).render(chat, adds_generation_prompt);
 }
 
+std::string render_chat_template(const std::string& source, const Messages& messages, const std::string& begin_token,
+                                 const std::string& end_token, bool adds_generation_prompt) {
+  return rendered_chat(source, messages, begin_token, end_token, adds_generation_prompt).text();
+}
+
+Ids encode_chat(const Tokenizer& tokenizer, const std::string& source, const Messages& messages,
+                const std::string& begin_token, const std::string& end_token, bool adds_generation_prompt) {
+  const auto ids = tokenizer.encode(rendered_chat(source, messages, begin_token, end_token, adds_generation_prompt));
+  return Ids(static_cast<py::ssize_t>(ids.size()), ids.data());
+}
+
 }  // namespace
 
 void bind_text(py::module_& module) {
   py::class_<Tokenizer>(module, "Tokenizer", "Bytes to token ids and back.")
-      .def("encode", &encode, py::arg("text"), "The ids of bytes or a str, as an array of int32.")
+      .def("encode", &encode, py::arg("text"), py::kw_only(), py::arg("special") = false,
+           "The ids of bytes or a str, as an array of int32. With special, text such as <|endoftext|> becomes control "
+           "tokens.")
+      .def("encode_chat", &encode_chat, py::arg("source"), py::arg("messages"), py::arg("begin_token") = "",
+           py::arg("end_token") = "", py::arg("adds_generation_prompt") = true,
+           "The ids of a chat by a model's template, whose own markup alone becomes control tokens.")
       .def("decode", &decode, py::arg("ids"), "The bytes that the ids stand for.")
       .def_property_readonly("kind", &Tokenizer::kind)
       .def_property_readonly("vocabulary_size", &Tokenizer::vocabulary_size)

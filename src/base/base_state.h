@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/context.h"
@@ -14,6 +15,7 @@ namespace fwl {
 // state in place, so it is movable, and copied only by clone().
 struct BaseState {
   int64_t sequences = 1;          // B
+  std::string shape;              // the architecture and sizes of the model that made it
   ContextOptions context;         // fixed for the state's life
   int64_t tokens_read = 0;        // of each sequence
   int64_t cached_tokens = 0;      // the last tokens_read that `cache` holds, in the layer that holds most

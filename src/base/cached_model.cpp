@@ -91,7 +91,8 @@ void CachedModel::rewind(BaseState& state, int64_t tokens) const {
 }
 
 void CachedModel::check_context(const ContextOptions& context) const {
-  if (context.context_tokens < 0) fail("context", "a number of tokens", std::to_string(context.context_tokens));
+  if (context.context_tokens < 0 || context.context_tokens == 1)
+    fail("context", "at least 2 tokens", std::to_string(context.context_tokens));
   if (context.memory_tokens != 0 || context.clamp_tokens != 0 || context.is_same_length)
     fail("memory of a " + architecture() + " model", "a transformer-xl model", "another architecture");
 }

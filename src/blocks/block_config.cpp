@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/torch.h"
@@ -67,8 +68,21 @@ std::shared_ptr<const BlockMemory> BlockConfig::make(int64_t base_blocks, int64_
   return std::make_shared<BlockMemory>(std::move(parameters), std::move(options));
 }
 
+std::shared_ptr<const BlockMemory> BlockConfig::untrained(const BaseModel& base) const {
+  FreshWeights fresh(0, base.options());
+  return make(base.blocks(), base.hidden_size(), fresh);
+}
+
+std::string BlockConfig::description() const {
+  auto copy = *this;
+  Fields fields;
+  add_fields(fields, copy);
+  return fields.to_json().dump();
+}
+
 void add_fields(Fields& fields, BlockConfig& config) {
-  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29");
+  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29")
+      .alias("blocks");
   fields.add("blocks.rank", config.rank, "rows of each block's fast matrix").range(1, 1 << 16);
   fields.add("blocks.chunk_tokens", config.chunk_tokens, "tokens between two updates").range(1, 1 << 20);
   fields.add("blocks.step", config.step, "step size, independent of the model's scale").range(1e-9, 1e9);

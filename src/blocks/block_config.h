@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/base_model.h"
 #include "blocks/block_memory.h"
 
 namespace fwl {
@@ -14,12 +15,15 @@ struct BlockConfig {
   std::string at = "none";  // all, last-half, first-half, none, or numbers and ranges: 3,7,12-29
   int64_t rank = 64;        // R
   int64_t chunk_tokens = 128, warmup_chunks = 4;
-  double step = 0.1;
+  double step = 1.5;
   double decay = 0;  // per chunk; 0: none
   double max_update = 0.3;
   bool has_start = false;  // W starts from learned values
 
   bool is_present() const { return at != "none"; }
+  std::string description() const;  // every setting, for identities
+  // With random keys, always the same ones; null for "none".
+  std::shared_ptr<const BlockMemory> untrained(const BaseModel& base) const;
   // For a base of these sizes; null for "none".
   std::shared_ptr<const BlockMemory> make(int64_t base_blocks, int64_t hidden_size, WeightSource& source,
                                           bool is_first_order = false) const;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <future>
 
 #include "data/token_file_writer.h"
+#include "files/output_check.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -41,22 +41,24 @@ void count_starts(std::string_view text, char before, EncodedPiece& piece) {
   }
 }
 
-void encode_piece(const Tokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids) {
-  if (!tokenizer.is_by_line()) return tokenizer.encode(text, ids);
+void encode_piece(const Tokenizer& tokenizer, std::string_view text, bool special, std::vector<TokenId>& ids) {
+  const TextRange whole{0, text.size()};
+  const auto markup = special && !text.empty() ? Markup(&whole, 1) : Markup();
+  if (!tokenizer.is_by_line()) return tokenizer.encode_marked(text, markup, ids);
   while (!text.empty()) {
     const auto length = std::min(text.find('\n'), text.size() - 1) + 1;
-    tokenizer.encode(text.substr(0, length), ids);
+    tokenizer.encode_marked(text.substr(0, length), markup, ids);
     text.remove_prefix(length);
   }
 }
 
-EncodedBlock encode_block(const Tokenizer& tokenizer, const TextBlock& block) {
+EncodedBlock encode_block(const Tokenizer& tokenizer, const TextBlock& block, bool special) {
   EncodedBlock encoded;
   encoded.source_end = block.source_end;
   encoded.ids.reserve(block.text.size() / 3);
   for (const auto& piece : block.pieces) {
     const auto text = block.text_of(piece);
-    encode_piece(tokenizer, text, encoded.ids);
+    encode_piece(tokenizer, text, special, encoded.ids);
     EncodedPiece result{encoded.ids.size(), text.size(), 0, 0, piece.starts_document, piece.name};
     count_starts(text, piece.before, result);
     encoded.pieces.push_back(std::move(result));
@@ -85,20 +87,22 @@ class Tokenization {
             count(bytes_),
             count(writer_.word_count()),
             count(writer_.line_count()),
-            writer_.ids_hash()};
+            writer_.ids_hash(),
+            writer_.map()};
   }
 
  private:
   void run_here() {
-    for (TextBlock block; reader_.next(block);) write(encode_block(tokenizer_, block));
+    for (TextBlock block; reader_.next(block);) write(encode_block(tokenizer_, block, options_.special));
   }
 
   // This thread reads and writes. Each block in flight is encoded by its own thread; blocks are written in order.
   void run_threads() {
     std::deque<std::future<EncodedBlock>> in_flight;
     for (TextBlock block; reader_.next(block); block = {}) {
-      in_flight.push_back(
-          std::async(std::launch::async, [this, mine = std::move(block)] { return encode_block(tokenizer_, mine); }));
+      in_flight.push_back(std::async(std::launch::async, [this, mine = std::move(block)] {
+        return encode_block(tokenizer_, mine, options_.special);
+      }));
       if (in_flight.size() < static_cast<size_t>(options_.threads)) continue;
       write(in_flight.front().get());
       in_flight.pop_front();
@@ -136,20 +140,13 @@ class Tokenization {
   bool has_document_ = false;
 };
 
-void refuse_to_read_the_output(const TokenizeOptions& options) {
-  std::error_code error;
-  for (const auto& file : list_corpus_files(options.corpus))
-    if (std::filesystem::equivalent(file, options.out, error))
-      fail(options.out, "an output outside of the input", "one of the input files");
-}
-
 }  // namespace
 
 TokenizeResult tokenize_corpus(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                const ProgressReport& progress) {
   if (options.append_end && !tokenizer.end_token())
     fail("append_end", "a tokenizer with an end token", "a tokenizer of kind " + tokenizer.kind());
-  refuse_to_read_the_output(options);
+  if (!options.out.empty()) expect_apart(options.out, list_corpus_files(options.corpus));
   return Tokenization(tokenizer, options, progress).run();
 }
 

@@ -36,13 +36,13 @@ std::vector<int64_t> numbers(const TensorMap& tensors, const std::string& path, 
 }
 
 NllFile load_nll(const std::string& named) {
-  const auto colon = named.rfind(':');
-  const auto path = colon == std::string::npos ? named : named.substr(0, colon);
-  auto method = colon == std::string::npos ? std::string() : named.substr(colon + 1);
+  const auto path = loss_file_of(named);
+  auto method = path == named ? std::string() : named.substr(path.size() + 1);
   const SafetensorsFile file(path);
   const auto format = file.metadata().find("format"), data = file.metadata().find("data");
   if (format == file.metadata().end() || format->second != "fwl-nll-1" || data == file.metadata().end())
     fail(path, "losses of fwl perplexity --save-nll", "something else");
+  file.expect_checksum("losses");
   const auto tensors = load_tensors(file);
   std::vector<std::string> methods;
   for (const auto& [name, tensor] : tensors)
@@ -121,6 +121,10 @@ std::vector<int64_t> stretches_of(const std::vector<int64_t>& targets, const std
 }
 
 }  // namespace
+
+std::string loss_file_of(const std::string& named) {
+  return named.substr(0, named.rfind(':'));
+}
 
 NllPair load_pair(const std::string& before_path, const std::string& after_path) {
   auto before = load_nll(before_path), after = load_nll(after_path);

@@ -18,6 +18,7 @@ struct NllPair {
 };
 
 // A method is named by "file" (its last method) or "file:method".
+std::string loss_file_of(const std::string& named);  // without the method
 NllPair load_pair(const std::string& before, const std::string& after);
 
 // A group of tokens, with the mean gain before - after in nats, and its standard error over blocks of tokens.

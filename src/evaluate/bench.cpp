@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "engine/torch.h"
 #include "model/token_stepper.h"
 #include "model/token_tensor.h"
+#include "support/error.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
 
@@ -64,6 +66,7 @@ class Bencher {
   }
 
   const MethodOptions& method() const { return method_; }
+  const LanguageModel& model() const { return model_; }
 
  private:
   // Speed does not depend on the values of the statistics.
@@ -89,8 +92,9 @@ struct Test {
   std::function<bool(const MethodOptions&)> suits;
 };
 
-double flops_of(const LanguageModel& model, const Test& test, const MethodOptions& method) {
-  const auto cost = total(costs(model, {test.tokens, method.adapts()}));
+double flops_of(const Bencher& bencher, const Test& test) {
+  const auto& method = bencher.method();
+  const auto cost = total(costs(bencher.model(), {test.tokens, method.adapts()}));
   if (test.name == "train" || method.is_dynamic()) return cost.training_flops;
   return method.adapts() ? cost.adapting_flops : cost.scoring_flops;
 }
@@ -111,6 +115,10 @@ double BenchResult::deviation() const {
 
 std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOptions& options,
                                    const ProgressReport& progress) {
+  const bool needs_gradients =
+      options.training_tokens > 0 || std::ranges::any_of(options.methods, &MethodOptions::is_dynamic);
+  if (needs_gradients && model.base().has_quantized_weights())
+    fail("training and dynamic evaluation", "dense weights", "quantised ones", "--weights fp32 dequantises them");
   const auto any = [](const MethodOptions&) { return true; };
   const auto plain = [](const MethodOptions& method) { return !method.is_dynamic(); };
   const auto score = [](Bencher& bencher, int64_t tokens) {
@@ -127,10 +135,12 @@ std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOption
   const auto all = rounds * static_cast<int64_t>(options.methods.size() * tests.size());
   for (const auto& test : tests) {
     std::vector<BenchResult> of_test;
-    for (const auto& method : options.methods)
-      of_test.push_back({fmt::format("{}{}", test.name, test.tokens), method.name, {}, flops_of(model, test, method)});
     std::vector<Bencher> benchers;
-    for (const auto& method : options.methods) benchers.emplace_back(model, method);
+    for (const auto& method : options.methods) {
+      benchers.emplace_back(model, method);
+      of_test.push_back(
+          {fmt::format("{}{}", test.name, test.tokens), method.name, {}, flops_of(benchers.back(), test)});
+    }
     for (int64_t round = 0; round < rounds; ++round)
       for (size_t index = 0; index < of_test.size(); ++index) {
         if (progress) progress({++done, all, "tests", of_test[index].test});

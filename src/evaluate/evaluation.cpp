@@ -70,8 +70,9 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     return method.step;
   };
   if (method.name == "blocks") {
-    FreshWeights fresh(0, model.base().options());
-    if (!blocks) blocks = method.blocks.make(model.base().blocks(), model.base().hidden_size(), fresh);
+    auto config = method.blocks;
+    if (!config.is_present()) config.at = "all";
+    if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
   if (method.name == "fwl" && !memory && !blocks)
@@ -116,25 +117,22 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
 }
 
 std::vector<NllSeries> evaluate_together(const LanguageModel& given, const TokenView& tokens,
-                                         const std::vector<Piece>& pieces, const TogetherReport& report) {
+                                         const std::vector<Piece>& pieces, const MethodOptions& method,
+                                         const TogetherReport& report) {
   const at::NoGradGuard no_grad;
-  const auto model = model_for(given, {"fwl", 0, {}});
-  PieceReader reader(model, tokens, {Adaptation::write, 0, true});
+  const auto adapting = model_for(given, method), plain = model_for(given, {"static", 0, {}});
+  const bool changes_base = adapting.blocks() != nullptr;
+  PieceReader adapting_reader(adapting, tokens, {Adaptation::write, 0, !changes_base});
+  PieceReader plain_reader(plain, tokens, {Adaptation::off, 0, false});
   std::vector<NllSeries> both(2);
   both[0].method = "static";
-  both[1].method = "fwl";
-  reset_peak_memory();
-  const auto start = std::chrono::steady_clock::now();
+  both[1].method = method.name;
   for (const auto& piece : pieces) {
-    const auto losses = reader.read(piece);
-    append(both[0], piece, losses.slow);
+    const auto losses = adapting_reader.read(piece);
+    append(both[0], piece, changes_base ? plain_reader.read(piece).adapted : losses.slow);
     append(both[1], piece, losses.adapted);
     report(both);
     throw_if_interrupted();
-  }
-  for (auto& series : both) {
-    series.seconds = seconds_since(start);
-    series.peak_bytes = peak_memory_bytes();
   }
   return both;
 }

@@ -18,7 +18,7 @@ struct MethodOptions {
   std::string name = "static";  // static, fwl, blocks, test-time, bias-only, dynamic-sgd, dynamic-rms
   double step = 0;              // test-time: of all six weights; bias-only on a model that was not trained so
   DynamicOptions dynamic;
-  BlockConfig blocks = {.at = "all"};  // blocks: of a model that has none of its own
+  BlockConfig blocks = {};  // blocks: of a model that has none of its own; at none: in all blocks
 
   bool adapts() const { return name != "static" && !is_dynamic(); }
   bool is_dynamic() const { return name.starts_with("dynamic"); }
@@ -34,10 +34,12 @@ NllSeries evaluate(const LanguageModel& model, const TokenView& tokens, const st
                    const MethodOptions& method, const std::vector<at::Tensor>& mean_squares,
                    const ProgressReport& progress);
 
-// Scores static and fast weights in one pass; the time of both is that of the pass.
+// Scores without fast weights and with those of `method` (fwl or blocks), piece by piece, in one pass of the base where
+// the base stays as it is. Time and memory belong to neither, so the series have none.
 using TogetherReport = std::function<void(const std::vector<NllSeries>& so_far)>;  // after every piece
 std::vector<NllSeries> evaluate_together(const LanguageModel& model, const TokenView& tokens,
-                                         const std::vector<Piece>& pieces, const TogetherReport& report);
+                                         const std::vector<Piece>& pieces, const MethodOptions& method,
+                                         const TogetherReport& report);
 
 // Gradient statistics for dynamic-rms, over the first `segments` pieces of training data.
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,

@@ -16,8 +16,8 @@ struct NllSeries {
   std::string method;
   std::vector<int64_t> targets;  // positions of the scored tokens in the text, ascending
   std::vector<float> nll;        // of each target, in nats
-  double seconds = 0;
-  double peak_bytes = 0;  // peak memory of the process during the run
+  double seconds = 0;            // 0: not measured
+  double peak_bytes = 0;         // peak memory of the process during the run; 0: not measured
 };
 
 struct Summary {

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "engine/torch.h"
+#include "generate/divergence_guard.h"
+#include "generate/recent_tokens.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
 #include "support/fields.h"
@@ -42,14 +44,13 @@ void add_fields(Fields& fields, GenerationOptions& options) {
 }
 
 void Generator::remember(int64_t token) {
-  auto& recent = session_.sampler.recent;
-  if (recent.size() >= 2 * recent_tokens) recent.erase(recent.begin(), recent.end() - recent_tokens);
-  recent.push_back(token);
+  fwl::remember(session_.sampler, token);
 }
 
 ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   ReadingLoss loss;
+  DivergenceGuard guard(model_, session_);
   const auto total = static_cast<int64_t>(tokens.size());
   loss.seconds = seconds_of([&] {
     for (int64_t start = 0; start < total; start += reading_tokens) {
@@ -58,7 +59,9 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
           tokens.subspan(static_cast<size_t>(start), static_cast<size_t>(std::min(reading_tokens, total - start)));
       const std::vector<int64_t> ids(part.begin(), part.end());
       const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), session_, {adaptation}).adapted;
-      loss.sum += losses.sum(at::kDouble).item<double>();
+      const auto sum = losses.sum(at::kDouble).item<double>();
+      loss.rollbacks += adaptation == Adaptation::write && guard.check(sum, losses.numel());
+      loss.sum += sum;
       loss.tokens += losses.numel();
       loss.read_tokens += static_cast<int64_t>(ids.size());
       for (const auto token : ids) remember(token);

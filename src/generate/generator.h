@@ -38,6 +38,7 @@ struct ReadingLoss {
   int64_t tokens = 0;
   int64_t read_tokens = 0;  // including the first token of a text, which is not predicted
   double seconds = 0;
+  int64_t rollbacks = 0;  // of fast weights that had diverged (divergence_guard.h)
 };
 
 class Generator {

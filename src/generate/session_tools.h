@@ -20,7 +20,8 @@ struct SessionFacts {
 SessionFacts describe_session(const std::string& path);
 
 // Each replaces the file atomically. A damaged file is rejected and left unchanged.
-void reset_session(const std::string& path);                 // clears the fast-weight state, keeps the KV cache
+void drop_context(const std::string& path);   // keeps the fast-weight state, forgets the KV cache and all positions
+void reset_session(const std::string& path);  // clears the fast-weight state, keeps the KV cache
 void decay_session(const std::string& path, double factor);  // multiplies the fast-weight state
 void copy_session(const std::string& from, const std::string& to);
 

@@ -20,11 +20,22 @@ PartCost head_cost(const Head& head, bool takes_gradient, bool adapts) {
   return cost;
 }
 
+// A chunk's loss is differentiated through the activations of the blocks from the lowest memory upwards: each forward
+// product there has one in the backward pass. Training differentiates all of that once more.
+PartCost blocks_cost(const BlockMemory& blocks, const BaseModel& base, const PartCost& forward, bool adapts) {
+  const double own = blocks.flops_per_token(), lowest = static_cast<double>(blocks.options().blocks.front());
+  const double share = 1 - lowest / static_cast<double>(base.blocks());
+  PartCost cost{"blocks", 0, 0, 3 * own + share * forward.scoring_flops, 0};
+  if (adapts) cost.training_flops = 3 * cost.adapting_flops;
+  for (const auto& [name, tensor] : blocks.parameters()) cost.parameters += tensor.numel();
+  return cost;
+}
+
 }  // namespace
 
 std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& question) {
   const auto& counts = model.base().weight_counts();
-  const bool takes_gradient = model.memory() && model.memory()->cost().takes_head_gradient;
+  const bool takes_gradient = model.blocks() || (model.memory() && model.memory()->cost().takes_head_gradient);
   PartCost embedding{"embedding", counts.lookups, 0, 0, 0}, attention{"attention", 0, 0, 0, 0};
   PartCost base{"base", counts.base(), 2 * counts.products_per_token, 0, 0};
   auto head = head_cost(*model.base().head(), takes_gradient, question.adapts);
@@ -36,6 +47,7 @@ std::vector<PartCost> costs(const LanguageModel& model, const CostQuestion& ques
   }
   std::vector<PartCost> parts = {embedding, base, attention};
   if (model.memory()) parts.push_back(memory_cost(*model.memory(), question.adapts));
+  if (model.blocks()) parts.push_back(blocks_cost(*model.blocks(), model.base(), base, question.adapts));
   parts.push_back(head);
   return parts;
 }

@@ -9,7 +9,7 @@
 namespace fwl {
 
 struct PartCost {
-  std::string part;  // embedding, base, attention, memory, head
+  std::string part;  // embedding, base, attention, memory, blocks, head
   int64_t parameters = 0;
   double scoring_flops = 0;   // per token, static
   double adapting_flops = 0;  // per token, with the fast weights

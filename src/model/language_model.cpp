@@ -69,6 +69,28 @@ NamedTensors LanguageModel::fast_parameters() const {
   return all;
 }
 
+std::vector<std::string> LanguageModel::step_parameter_names() const {
+  auto names = memory_ ? memory_->step_parameter_names() : std::vector<std::string>{};
+  if (blocks_)
+    for (auto& name : blocks_->step_parameter_names()) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::pair<std::string, double>> LanguageModel::step_sizes() const {
+  auto sizes = memory_ ? memory_->step_sizes() : std::vector<std::pair<std::string, double>>{};
+  if (blocks_)
+    for (auto& size : blocks_->step_sizes()) sizes.push_back(std::move(size));
+  return sizes;
+}
+
+std::vector<DriftFigure> LanguageModel::drift(const Session& session) const {
+  std::vector<DriftFigure> figures;
+  if (memory_ && session.fast.is_defined()) figures = memory_->drift(session.fast);
+  if (blocks_ && session.blocks.fast.is_defined())
+    for (auto& figure : blocks_->drift(session.blocks.fast)) figures.push_back(std::move(figure));
+  return figures;
+}
+
 NamedTensors LanguageModel::parameters() const {
   auto all = base_->parameters();
   for (auto& named : fast_parameters()) all.push_back(std::move(named));
@@ -143,7 +165,7 @@ void LanguageModel::score_part(Reading& reading, int64_t tokens, const BlockRead
   if (start == 0 && reading.keeps_last_hidden && last_hidden.defined()) {
     const auto first = reading.inputs.narrow(1, 0, 1);  // B,1
     if (losses.defined()) {
-      reading.add(score(last_hidden.unsqueeze(1), first, session, reading.options));
+      reading.add({score(last_hidden.unsqueeze(1), first, session, reading.options).adapted, {}});
     } else {
       hidden = at::cat({last_hidden.unsqueeze(1), hidden}, 1);
       targets = at::cat({first, targets}, 1);
@@ -152,9 +174,11 @@ void LanguageModel::score_part(Reading& reading, int64_t tokens, const BlockRead
   if (hidden.size(1) == 0) return;
   if (losses.defined()) {
     if (weights.defined()) losses = losses.masked_fill(weights == 0, 0);
-    reading.add({losses, losses});
+    reading.add({losses, {}});
   } else {
-    reading.add(score(hidden, targets.contiguous(), session, reading.options, weights));
+    auto scored = score(hidden, targets.contiguous(), session, reading.options, weights);
+    if (blocks_) scored.slow = at::Tensor();
+    reading.add(scored);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "memory/fast_memory.h"
 #include "model/block_reader.h"
 #include "model/session.h"
+#include "model/session_file.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/tensor_reader.h"
 
@@ -25,7 +26,7 @@ struct ReadOptions {
 
 struct Losses {
   at::Tensor adapted;  // B,n: of each token, given all before it
-  at::Tensor slow;     // B,n: the same with the fast weights off; undefined if not wanted
+  at::Tensor slow;     // B,n: the same with the fast weights off; undefined if not wanted, or if blocks have memories
 };
 
 struct SessionTokens {
@@ -81,12 +82,20 @@ class LanguageModel {
   const std::shared_ptr<const FastMemory>& memory() const { return memory_; }   // null: none
   const std::shared_ptr<const BlockMemory>& blocks() const { return blocks_; }  // null: none
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  const std::shared_ptr<const Tokenizer>& shared_tokenizer() const { return tokenizer_; }
+  // Of all fast weights: names of step sizes and decays among the parameters, their values, drift (empty before
+  // anything is read).
+  std::vector<std::string> step_parameter_names() const;
+  std::vector<std::pair<std::string, double>> step_sizes() const;
+  std::vector<DriftFigure> drift(const Session& session) const;
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
-  void save_session(const Session& session, const std::string& path, const std::string& identity) const;
+  void save_session(const Session& session, const std::string& path, const std::string& identity,
+                    CachePrecision precision = CachePrecision::full) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
-  void append_session(TensorMap& tensors, const Session& session) const;
+  void append_session(TensorMap& tensors, const Session& session,
+                      CachePrecision precision = CachePrecision::full) const;
   Session take_session(TensorReader& reader) const;
 
   NamedTensors parameters() const;       // of base and memories

@@ -5,20 +5,23 @@
 
 #include "engine/torch.h"
 #include "model/language_model.h"
+#include "model/session_notes.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {
 
+constexpr const char* note_key = "note";
 constexpr const char* session_format = "fwl-session-2";
+constexpr const char* scale_suffix = ".scale";
 
 std::string cache_name(size_t index) {
   return fmt::format("base.cache.{}", index);
 }
 
 std::string chunk_name(const char* part) {
-  return fmt::format("{}chunk.{}", block_state_prefix, part);
+  return std::string(block_chunk_prefix) + part;
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -36,6 +39,27 @@ ContextOptions take_context(TensorReader& reader) {
   if (numbers[1] > static_cast<int64_t>(LongText::restart) || numbers[4] > 1)
     fail(reader.path(), "a context", "impossible numbers", "the file is damaged");
   return {numbers[0], static_cast<LongText>(numbers[1]), numbers[2], numbers[3], numbers[4] == 1};
+}
+
+void append_cache(TensorMap& tensors, const std::string& name, const at::Tensor& cache, CachePrecision precision) {
+  if (precision == CachePrecision::bf16) {
+    tensors[name] = cache.to(at::kBFloat16);
+  } else if (precision == CachePrecision::q8) {
+    const auto scale = cache.abs().amax(-1, true).clamp_min(1e-20) / 127;  // like the cache, 1 in the last dimension
+    tensors[name] = (cache / scale).round().to(at::kChar);
+    tensors[name + scale_suffix] = scale;
+  } else {
+    tensors[name] = cache;
+  }
+}
+
+// As the file has it: at full precision, in bf16, or in 8 bits with scales.
+at::Tensor take_cache(TensorReader& reader, const std::string& name, std::vector<int64_t> shape, at::ScalarType type) {
+  const auto stored = reader.has(name) ? reader.left().at(name).scalar_type() : type;
+  if (stored != at::kChar) return reader.take_finite(name, shape, stored == at::kBFloat16 ? stored : type).to(type);
+  const auto rounded = reader.take(name, shape, at::kChar);
+  shape.back() = 1;
+  return rounded.to(type) * reader.take_finite(name + scale_suffix, shape, type);
 }
 
 BaseState take_base(TensorReader& reader, const BaseModel& model, int64_t undo_tokens) {
@@ -56,7 +80,7 @@ BaseState take_base(TensorReader& reader, const BaseModel& model, int64_t undo_t
     fail(reader.path(), fmt::format("{} cached tensors", shapes.size()), std::to_string(state.cache.size()),
          "a session of another model?");
   for (size_t index = 0; index < shapes.size(); ++index)
-    state.cache[index] = reader.take_finite(cache_name(index), shapes[index], model.dtype()).to(model.device());
+    state.cache[index] = take_cache(reader, cache_name(index), shapes[index], model.dtype()).to(model.device());
   if (reader.has("base.recent")) {
     const auto count = reader.take_number("base.recent_tokens");
     state.recent = reader.take("base.recent", {state.sequences, count}, at::kLong).to(model.device());
@@ -148,11 +172,18 @@ SessionHeader session_header(TensorReader reader) {
   return header;
 }
 
-void LanguageModel::append_session(TensorMap& tensors, const Session& session) const {
+CachePrecision cache_precision_from_name(const std::string& name) {
+  if (name == "fp32") return CachePrecision::full;
+  if (name == "bf16") return CachePrecision::bf16;
+  if (name == "q8") return CachePrecision::q8;
+  fail("precision of a session's KV cache", "fp32, bf16 or q8", "'" + name + "'");
+}
+
+void LanguageModel::append_session(TensorMap& tensors, const Session& session, CachePrecision precision) const {
   const auto base = base_->trimmed(session.base);
   size_t cached = 0;
   for (const auto& tensor : base.cache)
-    if (tensor.defined()) tensors[cache_name(cached++)] = tensor;
+    if (tensor.defined()) append_cache(tensors, cache_name(cached++), tensor, precision);
   tensors["base.context"] = context_tensor(base.context);
   tensors["base.numbers"] = numbers_tensor(
       {base.sequences, base.tokens_read, base.cached_tokens, base.window_start, static_cast<int64_t>(cached)});
@@ -184,11 +215,27 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   return session;
 }
 
-void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity) const {
+void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
+                                 CachePrecision precision) const {
   TensorMap tensors;
-  append_session(tensors, session);
+  append_session(tensors, session, precision);
   save_checked_tensors(tensors, path,
                        {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+}
+
+void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
+                            const std::string& identity, const std::string& note) {
+  TensorMap tensors;
+  model.append_session(tensors, session);
+  save_checked_tensors(tensors, path,
+                       {{"format", session_format},
+                        {"architecture", model.base().architecture()},
+                        {"model", identity},
+                        {note_key, note}});
+}
+
+std::string session_note(const std::string& path) {
+  return text_of(open_session_file(path).metadata(), note_key);
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {

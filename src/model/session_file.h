@@ -10,7 +10,16 @@ namespace fwl {
 
 // Every tensor of a fast-weight state has a name that starts so; no other tensor of a session file does.
 inline constexpr const char* fast_state_prefix = "state.";
-inline constexpr const char* block_state_prefix = "state.blocks.";  // of the memories in the blocks
+inline constexpr const char* block_state_prefix = "state.blocks.";        // of the memories in the blocks
+inline constexpr const char* block_chunk_prefix = "state.blocks.chunk.";  // the chunk that they learn from next
+
+// Of the KV cache (or memory) of the base in a session file. The fast weights are always stored as they are.
+enum class CachePrecision {
+  full,  // as in memory: a session goes on with the same bits
+  bf16,  // half the size of fp32
+  q8     // 8 bits with a scale per head and position: a little more than a quarter
+};
+CachePrecision cache_precision_from_name(const std::string& name);  // fp32, bf16, q8
 
 struct SessionHeader {
   std::string architecture, model;  // the base's, and the identity of model and adapter

@@ -78,6 +78,7 @@ EvaluationResult parse_result(const std::string& where, std::string_view text) {
     result.identity = json.value("identity", "");
     result.protocol = json.value("protocol", "");
     result.data_hash = json.at("data_hash").get<std::string>();
+    result.context_tokens = json.value("context", int64_t{0});
     for (const auto& method : json.at("methods")) result.methods.push_back(parse_method(method));
     if (result.methods.empty()) fail(where, expected, "one without methods");
     return result;
@@ -92,6 +93,7 @@ EvaluationResult result_of_losses(const std::string& path) {
   if (found == file.metadata().end())
     fail(path, "losses of fwl perplexity --save-nll", "a file without its result",
          "other tensors, or an older version");
+  file.expect_checksum("losses");
   auto result = parse_result(path, found->second);
   result.losses_path = path;
   return result;

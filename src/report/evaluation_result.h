@@ -19,15 +19,16 @@ struct MethodResult {
   std::string method;
   int64_t tokens = 0;
   double nll = 0, perplexity = 0, perplexity_error = 0;
-  double bits_per_byte = 0;  // 0 or less: unknown
-  double tokens_per_second = 0, peak_bytes = 0;
-  std::optional<LossDifference> difference;  // to the first method of the same result
+  double bits_per_byte = 0;                      // 0 or less: unknown
+  double tokens_per_second = 0, peak_bytes = 0;  // NaN: not measured
+  std::optional<LossDifference> difference;      // to the first method of the same result
 };
 
 struct EvaluationResult {
   std::string path;
   std::string losses_path;                                    // a file of per-token losses; may be empty
   std::string model, adapter, identity, protocol, data_hash;  // adapter, identity and protocol may be empty
+  int64_t context_tokens = 0;                                 // of a window; 0: unknown or without a limit
   std::vector<MethodResult> methods;
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "report/page_style.h"
+#include "report/recalled_terms.h"
 #include "report/sections.h"
 #include "support/error.h"
 
@@ -10,7 +11,12 @@ namespace fwl {
 namespace {
 
 // The default comparison: a file's first method with its last.
-std::optional<NllPair> compared_losses(const ReportOptions& options, const std::vector<EvaluationResult>& results) {
+struct Comparison {
+  NllPair pair;
+  int64_t window_tokens = 0;  // of the base, if fast weights carry across windows
+};
+
+std::optional<Comparison> compared_losses(const ReportOptions& options, const std::vector<EvaluationResult>& results) {
   auto before = options.before, after = options.after;
   for (const auto& result : results) {
     if (result.losses_path.empty()) continue;
@@ -19,16 +25,18 @@ std::optional<NllPair> compared_losses(const ReportOptions& options, const std::
     break;
   }
   if (before.empty() || after.empty() || before == after) return std::nullopt;
-  auto pair = load_pair(before, after);
-  if (pair.ids.empty()) fail(before, "losses", "none");
-  return pair;
+  Comparison comparison{load_pair(before, after), window_of(result_of_losses(loss_file_of(after)))};
+  if (comparison.pair.ids.empty()) fail(before, "losses", "none");
+  return comparison;
 }
 
-std::string comparison_sections(const ReportOptions& options, const NllPair& pair, const GainCharts& charts,
+std::string comparison_sections(const ReportOptions& options, const Comparison& comparison, const GainCharts& charts,
                                 Captions& captions) {
+  const auto& pair = comparison.pair;
   auto sections = gain_section(pair, charts, captions);
   if (options.tokens.empty()) return sections;
   const ScoredText text(options.tokens, options.tokenizer, pair.data_hash);
+  sections += recall_section(pair, text, comparison.window_tokens, options.top, captions);
   sections += extremes_section(pair, text, options.top, captions);
   return sections + passage_section(pair, text, options.passage_start, options.passage_tokens, captions);
 }
@@ -39,8 +47,8 @@ Report make_report(const ReportOptions& options) {
   if (options.tokens.empty() != options.tokenizer.empty())
     fail("report", "--tokens and --tokenizer together", options.tokens.empty() ? "only --tokenizer" : "only --tokens");
   const auto input = read_report_input(options.inputs);
-  const auto pair = compared_losses(options, input.results);
-  if (!pair && (!options.tokens.empty() || !options.train_tokens.empty()))
+  const auto comparison = compared_losses(options, input.results);
+  if (!comparison && (!options.tokens.empty() || !options.train_tokens.empty()))
     fail("report", "losses of two methods (fwl perplexity --save-nll)", "none", "there is nothing to compare");
   Captions captions;
   // Separate statements, because captions are numbered in the order of the calls.
@@ -48,10 +56,10 @@ Report make_report(const ReportOptions& options) {
   sections += training_section(input.runs, captions);
   sections += generation_section(input.generations, captions);
   std::string picture;
-  if (pair) {
+  if (comparison) {
     const auto counts = options.train_tokens.empty() ? std::vector<int64_t>() : count_ids(options.train_tokens);
-    const auto charts = gain_charts(*pair, counts);
-    sections += comparison_sections(options, *pair, charts, captions);
+    const auto charts = gain_charts(comparison->pair, counts);
+    sections += comparison_sections(options, *comparison, charts, captions);
     picture = gain_picture(charts);
   }
   sections += provenance_section(input, captions);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "report/html.h"
 #include "report/page_style.h"
@@ -29,17 +30,37 @@ std::string shown_change(const std::optional<LossDifference>& difference) {
 
 // The cells of the table as text, for Markdown and HTML.
 using Cells = std::vector<std::string>;
-const Cells result_heads = {"method", "seed", "tokens", "loss (nats)", "bits per byte", "perplexity", "against static"};
 const Cells cost_heads = {"", "tok/s", "time", "peak memory"};
 
-Cells cells_of(const ResultRow& row) {
+// The field reads bytes in bits per byte, words and pieces of words in perplexity: that comes first.
+Cells result_heads(const ResultTable& table) {
+  const std::string perplexity = "perplexity", bits = "bits per byte";
+  const auto& [first, second] = table.is_bytes ? std::tie(bits, perplexity) : std::tie(perplexity, bits);
+  return {"method", "seed", "training steps", first, "against static", second, "loss (nats)", "tokens"};
+}
+
+std::string shown_steps(const ResultRow& row) {
+  return row.training_steps > 0 ? shown_count(row.training_steps) : "–";
+}
+
+Cells cells_of(const ResultTable& table, const ResultRow& row) {
+  const auto perplexity = shown_number(row.result.perplexity, 3), bits = shown_bits(row.result.bits_per_byte);
   return {row.result.method,
           std::to_string(row.seed),
-          shown_count(row.result.tokens),
+          shown_steps(row),
+          table.is_bytes ? bits : perplexity,
+          shown_change(row.against_static),
+          table.is_bytes ? perplexity : bits,
           shown_number(row.result.nll, 4),
-          shown_bits(row.result.bits_per_byte),
-          shown_number(row.result.perplexity, 3),
-          shown_change(row.against_static)};
+          shown_count(row.result.tokens)};
+}
+
+// "1.982 (−29.6 % ± 0.5)"
+std::string shown_result(const ResultTable& table, const ResultRow& row) {
+  const auto value =
+      table.is_bytes ? shown_number(row.result.bits_per_byte, 3) : shown_number(row.result.perplexity, 2);
+  const auto change = shown_change(row.against_static);
+  return change.empty() ? value : fmt::format("{} ({})", value, change);
 }
 
 Cells cost_cells(const MethodResult& first, const MethodResult& cost) {
@@ -49,7 +70,7 @@ Cells cost_cells(const MethodResult& first, const MethodResult& cost) {
 
 std::vector<Cells> result_rows(const ResultTable& table) {
   std::vector<Cells> rows;
-  for (const auto& row : table.rows) rows.push_back(cells_of(row));
+  for (const auto& row : table.rows) rows.push_back(cells_of(table, row));
   return rows;
 }
 
@@ -111,11 +132,23 @@ std::string without_style(std::string picture) {
   return picture;
 }
 
+// Rows may differ: the range of their steps.
+std::string most_steps(const ResultTable& table) {
+  int64_t fewest = 0, most = 0;
+  for (const auto& row : table.rows) {
+    if (row.training_steps == 0) continue;
+    fewest = fewest == 0 ? row.training_steps : std::min(fewest, row.training_steps);
+    most = std::max(most, row.training_steps);
+  }
+  if (most == 0) return "–";
+  return fewest == most ? shown_count(most) : fmt::format("{} to {}", shown_count(fewest), shown_count(most));
+}
+
 std::string overview_section(const OverviewEntry& entry, Captions& captions) {
   const auto& table = entry.table;
   auto section = element("h2", "", escape_html(entry.scale + ": " + table.name)) + "\n";
   section += element("p", "", element("code", "", escape_html(table.command))) + "\n";
-  section += html_table(result_heads, result_rows(table),
+  section += html_table(result_heads(table), result_rows(table),
                         captions.table("The change of perplexity is paired by token, with a 95 % interval from blocks "
                                        "of 256 tokens."));
   for (const auto& line : spread_lines(table)) section += element("p", "", escape_html(line)) + "\n";
@@ -137,7 +170,7 @@ std::string overview_section(const OverviewEntry& entry, Captions& captions) {
 }  // namespace
 
 std::string to_markdown(const ResultTable& table) {
-  auto text = fmt::format("## {}\n\n{}", table.name, markdown_table(result_heads, result_rows(table)));
+  auto text = fmt::format("## {}\n\n{}", table.name, markdown_table(result_heads(table), result_rows(table)));
   for (const auto& line : spread_lines(table)) text += "\n" + line + "\n";
   if (!table.costs.empty())
     text += fmt::format("\n{}:\n\n{}", cost_title(table), markdown_table(cost_heads, cost_rows(table)));
@@ -145,19 +178,20 @@ std::string to_markdown(const ResultTable& table) {
 }
 
 std::string summary_markdown(const std::vector<ResultTable>& tables) {
-  Cells heads = {""};
+  Cells heads = {"", "unit", "training steps"};
   for (const auto& table : tables)
     for (const auto& row : table.rows)
       if (std::ranges::find(heads, row.result.method) == heads.end()) heads.push_back(row.result.method);
   std::vector<Cells> lines;
   for (const auto& table : tables) {
     Cells line(heads.size(), "–");
-    line.front() = table.name;
+    line[0] = table.name;
+    line[1] = table.is_bytes ? "bits per byte" : "perplexity";
+    line[2] = most_steps(table);
     for (const auto& row : table.rows) {
       if (row.seed != table.rows.front().seed) continue;
       const auto column = std::ranges::find(heads, row.result.method) - heads.begin();
-      line[static_cast<size_t>(column)] =
-          row.against_static ? shown_change(row.against_static) : shown_number(row.result.perplexity, 3);
+      line[static_cast<size_t>(column)] = shown_result(table, row);
     }
     lines.push_back(std::move(line));
   }
@@ -167,22 +201,20 @@ std::string summary_markdown(const std::vector<ResultTable>& tables) {
 nlohmann::json to_json(const ResultTable& table) {
   auto rows = nlohmann::json::array(), costs = nlohmann::json::array();
   for (const auto& row : table.rows) {
-    rows.push_back({{"seed", row.seed}, {"result", to_json(row.result)}});
+    rows.push_back({{"seed", row.seed}, {"training_steps", row.training_steps}, {"result", to_json(row.result)}});
     if (row.against_static) rows.back()["against_static"] = to_json(*row.against_static);
   }
   for (const auto& cost : table.costs) costs.push_back(to_json(cost));
-  return {{"table", table.name},
-          {"command", table.command},
-          {"rows", rows},
-          {"cost_model", table.cost_model},
-          {"costs", costs}};
+  return {{"table", table.name}, {"command", table.command},       {"is_bytes", table.is_bytes},
+          {"rows", rows},        {"cost_model", table.cost_model}, {"costs", costs}};
 }
 
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json) {
   try {
-    ResultTable table{json.at("table"), json.at("command"), {}, json.at("cost_model"), {}};
+    ResultTable table{
+        json.at("table"), json.at("command"), json.value("is_bytes", false), {}, json.at("cost_model"), {}};
     for (const auto& entry : json.at("rows")) {
-      ResultRow row{entry.at("seed"), parse_method(entry.at("result")), {}};
+      ResultRow row{entry.at("seed"), entry.value("training_steps", int64_t{0}), parse_method(entry.at("result")), {}};
       if (const auto found = entry.find("against_static"); found != entry.end())
         row.against_static = parse_difference(*found);
       table.rows.push_back(row);

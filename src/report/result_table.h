@@ -12,13 +12,15 @@ namespace fwl {
 
 struct ResultRow {
   int64_t seed = 0;
+  int64_t training_steps = 0;  // 0: nothing was trained
   MethodResult result;
   std::optional<LossDifference> against_static;
 };
 
 struct ResultTable {
   std::string name;
-  std::string command;  // that makes the table
+  std::string command;    // that makes the table
+  bool is_bytes = false;  // tokens are bytes: bits per byte come first, otherwise perplexity
   std::vector<ResultRow> rows;
   std::string cost_model;           // the method whose model was used for `costs`
   std::vector<MethodResult> costs;  // measured in one run, relative to the first
@@ -26,7 +28,8 @@ struct ResultTable {
 
 std::string to_markdown(const ResultTable& table);
 nlohmann::json to_json(const ResultTable& table);
-// One line per table, for its first seed: the perplexity of static, and how each method changes it.
+// One line per table, for its first seed: each method's bits per byte or perplexity, and the change of perplexity
+// against static.
 std::string summary_markdown(const std::vector<ResultTable>& tables);
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json);
 

@@ -56,7 +56,10 @@ std::string method_row(const MethodResult& first, const MethodResult& method,
 std::string group_row(const EvaluationResult& result) {
   auto text = escape_html(result.model);
   if (!result.adapter.empty()) text += " + " + escape_html(result.adapter);
-  if (!result.protocol.empty()) text += fmt::format(" <small>{}</small>", escape_html(result.protocol));
+  auto manner = escape_html(result.protocol);
+  if (result.context_tokens > 0)
+    manner += fmt::format("{}context of {} tokens", manner.empty() ? "" : ", ", shown_count(result.context_tokens));
+  if (!manner.empty()) text += fmt::format(" <small>{}</small>", manner);
   return fmt::format("<tr class=\"group\"><th colspan=\"10\" scope=\"rowgroup\"><div>{}</div></th></tr>\n", text);
 }
 
@@ -80,12 +83,12 @@ std::string summary_sentence(const EvaluationResult& first, const BestRow& best)
   if (!best.method)
     return fmt::format("<p class=\"lede\">{} reaches {} on {} tokens.</p>\n", name(first, start), value(start),
                        shown_count(start.tokens));
+  const double times = start.tokens_per_second / best.method->tokens_per_second;
   return fmt::format(
-      "<p class=\"lede\">{} reaches {} on {} tokens, where {} has {}: a perplexity <b>{} %</b> lower, at {} times the "
-      "time.</p>\n",
+      "<p class=\"lede\">{} reaches {} on {} tokens, where {} has {}: a perplexity <b>{} %</b> lower{}.</p>\n",
       name(*best.result, *best.method), value(*best.method), shown_count(best.method->tokens), name(first, start),
       value(start), shown_number(-perplexity_change(best.difference.mean), 1),
-      shown_number(start.tokens_per_second / best.method->tokens_per_second, 2));
+      std::isfinite(times) ? fmt::format(", at {} times the time", shown_number(times, 2)) : "");
 }
 
 }  // namespace
@@ -107,7 +110,9 @@ std::string results_section(const std::vector<EvaluationResult>& results, Captio
   const auto caption = captions.table(
       "Loss in nats per token, perplexity with its standard error, and the difference in nats to the first row: paired "
       "by token, with a 95 % interval from blocks of 256 tokens where the losses of both are on file. Time is relative "
-      "to the first row; memory is the process's peak while the method ran.");
+      "to the first row; memory is the process's peak while the method ran. Methods that ran in one pass (--together) "
+      "have "
+      "no times of their own.");
   const auto head =
       "<thead><tr><th scope=\"col\">method</th><th>tokens</th><th>nll</th><th>perplexity</th><th>bits/byte</th>"
       "<th>difference</th><th>ppl</th><th>tok/s</th><th>× time</th><th>memory</th></tr></thead>\n";

@@ -30,6 +30,11 @@ std::string gain_picture(const GainCharts& charts);  // a standalone SVG
 // The tokens that gained and lost most, in context.
 std::string extremes_section(const NllPair& pair, const ScoredText& text, int64_t count, Captions& captions);
 
+// Names and terms from before the base's window of `context_tokens`, counted, with `count` examples; empty if there are
+// none.
+std::string recall_section(const NllPair& pair, const ScoredText& text, int64_t context_tokens, int64_t count,
+                           Captions& captions);
+
 // A passage with its tokens coloured by gain, from `start` on; -1: where the passage gains most.
 std::string passage_section(const NllPair& pair, const ScoredText& text, int64_t start, int64_t tokens,
                             Captions& captions);

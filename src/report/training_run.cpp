@@ -67,6 +67,7 @@ void read_step(TrainingRun& run, const nlohmann::json& line) {
 void read_line(TrainingRun& run, const nlohmann::json& line) {
   const auto event = line.at("event").get<std::string>();
   if (event == "start") read_start(run, line);
+  if (event == "resume") run.steps = line.value("steps", run.steps);
   if (event == "step") read_step(run, line);
   if (event == "valid") {
     add_point(run.validations, line, "loss");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -32,14 +33,24 @@ bool is_same(const nlohmann::json& value, const std::string& text) {
   return value.dump() == text;
 }
 
-}  // namespace
-
-std::vector<std::string> differing_settings(const std::string& record_path, const Arguments& training) {
+// Its first line.
+nlohmann::json start_of(const std::string& record_path) {
   const MemoryMap map(record_path);
-  const auto first_line = map.text().substr(0, map.text().find('\n'));
-  const auto record = parse_json(record_path, first_line);
+  auto record = parse_json(record_path, map.text().substr(0, map.text().find('\n')));
   if (!record.is_object() || !record.contains("config"))
     fail(record_path, "a run's record, with its config first", "something else");
+  return record;
+}
+
+}  // namespace
+
+int64_t training_steps_of(const std::string& record_path) {
+  if (!std::filesystem::exists(record_path)) return 0;
+  return start_of(record_path).value(nlohmann::json::json_pointer("/config/run/steps"), int64_t{0});
+}
+
+std::vector<std::string> differing_settings(const std::string& record_path, const Arguments& training) {
+  const auto record = start_of(record_path);
   std::vector<std::string> differences;
   for (const auto& [key, text] : settings_of(training)) {
     std::string path = "/config/" + key;

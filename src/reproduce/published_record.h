@@ -1,4 +1,4 @@
-// Whether a published run is still the plan's: its record beside the command that would train it now.
+// What the record of a published run says: its steps, and whether it is still the plan's.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace fwl {
 
 // The settings (--set key=value) of a training command that the record of a run has otherwise, a text each.
 std::vector<std::string> differing_settings(const std::string& record_path, const Arguments& training);
+
+// Of a run by its record; 0: there is none.
+int64_t training_steps_of(const std::string& record_path);
 
 }  // namespace fwl

@@ -120,6 +120,12 @@ void Reproduction::note_other_settings(const TablePlan& plan, const std::string&
     hooks_.on_note(fmt::format("{}: was made with {}", name, difference));
 }
 
+int64_t Reproduction::training_steps(const TablePlan& plan, const Outcome& outcome) const {
+  if (!needs_training(plan, outcome.method())) return 0;
+  const auto name = run_name(plan.runs, training_of(outcome.method()), outcome.seed);
+  return training_steps_of((results_ / (name + ".jsonl")).string());
+}
+
 std::string Reproduction::nll_path(const std::string& name) const {
   return (runs_ / (name + ".nll")).string();
 }
@@ -143,11 +149,14 @@ std::optional<LossDifference> Reproduction::difference(const std::vector<Outcome
 
 // The table as Markdown, and as JSON for the page of all tables.
 void Reproduction::write(const TablePlan& plan, const std::vector<Outcome>& all) {
-  ResultTable table{plan.name, "fwl reproduce tables --scale " + options_.scale, {}, shown_method(plan), {}};
+  ResultTable table{
+      plan.name, "fwl reproduce tables --scale " + options_.scale, plan.tokenizer == "bytes", {}, shown_method(plan),
+      {}};
   const auto path = (results_ / plan.name).string();
   const auto published = published_table(path + ".json");
   for (const auto& outcome : all)
-    table.rows.push_back({outcome.seed, outcome.result, difference(all, outcome, published)});
+    table.rows.push_back(
+        {outcome.seed, training_steps(plan, outcome), outcome.result, difference(all, outcome, published)});
   if (!table.cost_model.empty()) table.costs = costs(plan, table.cost_model);
   const auto text = to_markdown(table);
   write_file_atomically(path + ".md", text);

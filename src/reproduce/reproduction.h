@@ -52,6 +52,7 @@ class Reproduction {
   std::vector<MethodResult> costs(const TablePlan& plan, const std::string& method);
   void write(const TablePlan& plan, const std::vector<Outcome>& all);
   void report(const TablePlan& plan, const std::vector<Outcome>& all);
+  int64_t training_steps(const TablePlan& plan, const Outcome& outcome) const;
   std::string nll_path(const std::string& name) const;
   static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome,
                                                   const std::optional<ResultTable>& published);

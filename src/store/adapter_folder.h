@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "blocks/block_config.h"
 #include "memory/memory_config.h"
 #include "model/language_model.h"
 #include "support/progress.h"
@@ -16,6 +17,8 @@ struct AdapterDescription {
   int64_t window_tokens = 0;  // context of the base in training; fast weights carry across windows
   std::string objective = "fwl";
   MemoryChoice memory;
+  BlockConfig blocks;
+  std::string weights_hash = {};  // of adapter.safetensors; empty: that file holds its own checksum
 };
 
 void add_fields(Fields& fields, AdapterDescription& description);
@@ -23,10 +26,15 @@ void add_fields(Fields& fields, AdapterDescription& description);
 // SHA-256 of a GGUF file, or over config.json and all shards of a folder.
 std::string model_hash(const std::string& path, const ProgressReport& progress = {});
 
-void save_adapter(const FastMemory& memory, const AdapterDescription& description, const std::string& folder);
+// The fast weights of the model: on top, in its blocks, or both.
+void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder);
+
+// The file with the weights of an adapter, its checksum right.
+SafetensorsFile open_adapter_weights(const std::string& folder);
 
 struct OpenedAdapter {
-  std::shared_ptr<const FastMemory> memory;
+  std::shared_ptr<const FastMemory> memory;   // null: none
+  std::shared_ptr<const BlockMemory> blocks;  // null: none
   AdapterDescription description;
 };
 // Throws a UserError if the adapter was made for a base other than the one at `base_path`.

@@ -8,6 +8,7 @@
 
 #include "architecture/architecture.h"
 #include "architecture/folder_config.h"
+#include "architecture/model_limits.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -29,15 +30,18 @@ const Architecture& find_architecture(const std::string& where, const std::strin
 std::shared_ptr<BaseModel> open_gguf(const std::string& path, WeightFormat format) {
   const auto file = std::make_shared<const GgufFile>(path);
   const std::string name(file->get<std::string_view>("general.architecture"));
-  return find_architecture(path + ": general.architecture", name, &Architecture::gguf_names).open_gguf(file, format);
+  const auto& architecture = find_architecture(path + ": general.architecture", name, &Architecture::gguf_names);
+  check_model_sizes(*file);
+  return architecture.open_gguf(file, format);
 }
 
 std::shared_ptr<BaseModel> open_folder(const std::string& path, WeightFormat format) {
   const auto folder = std::make_shared<const HuggingFaceFolder>(path);
   const FolderConfig json(*folder);
   const auto name = json.text("model_type", "");
-  return find_architecture(json.where() + ": model_type", name, &Architecture::folder_names)
-      .open_folder(folder, format);
+  const auto& architecture = find_architecture(json.where() + ": model_type", name, &Architecture::folder_names);
+  check_model_sizes(*folder);
+  return architecture.open_folder(folder, format);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "store/open_base.h"
 #include "store/trained_model.h"
 #include "support/error.h"
+#include "support/sha256.h"
 
 namespace fwl {
 namespace {
@@ -36,16 +37,28 @@ OpenedModel open_model(const std::string& path, const std::string& adapter_folde
   auto base = open_base(path, format);
   std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(path);
   std::shared_ptr<const FastMemory> memory;
+  std::shared_ptr<const BlockMemory> blocks;
   if (adapter_folder.empty()) {
     opened.identity = model_hash(path, progress);
   } else {
     auto found = open_adapter(adapter_folder, path, *base, progress);
     memory = std::move(found.memory);
+    blocks = std::move(found.blocks);
     opened.identity = found.description.base_hash + "+" + model_hash(adapter_folder + "/adapter.safetensors", progress);
-    opened.window_tokens = found.description.window_tokens;
     opened.objective = found.description.objective;
   }
-  opened.model = std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer));
+  opened.model =
+      std::make_shared<LanguageModel>(std::move(base), std::move(memory), std::move(tokenizer), std::move(blocks));
+  return opened;
+}
+
+OpenedModel with_blocks(OpenedModel opened, const BlockConfig& config) {
+  if (!config.is_present()) return opened;
+  const auto& model = *opened.model;
+  if (model.blocks()) fail("blocks.at", "none, because the model has memories in its blocks", config.at);
+  opened.model = std::make_shared<LanguageModel>(model.shared_base(), model.memory(), model.shared_tokenizer(),
+                                                 config.untrained(model.base()));
+  opened.identity += "+" + to_hex(sha256(config.description()));
   return opened;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "architecture/base_config.h"
+#include "blocks/block_config.h"
 #include "files/huggingface_folder.h"
 #include "memory/memory_config.h"
 #include "model/language_model.h"
@@ -14,6 +15,7 @@ namespace fwl {
 struct ModelDescription {
   BaseConfig base;
   MemoryChoice memory;
+  BlockConfig blocks;
   std::string objective = "fwl";  // static, fwl or fwl-first-order
   int64_t trained_tokens = 0;     // length of the training windows; 0: state was carried without end
   std::string tokenizer;          // "bytes", the name of a file beside config.json, or empty: unknown

@@ -18,11 +18,13 @@ InterruptScope::InterruptScope() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &before_interrupt_);
   sigaction(SIGTERM, &action, &before_terminate_);
+  sigaction(SIGHUP, &action, &before_hang_up_);
 }
 
 InterruptScope::~InterruptScope() {
   sigaction(SIGINT, &before_interrupt_, nullptr);
   sigaction(SIGTERM, &before_terminate_, nullptr);
+  sigaction(SIGHUP, &before_hang_up_, nullptr);
   received_signal = 0;
 }
 

@@ -1,4 +1,4 @@
-// Turns Ctrl-C and SIGTERM into a flag that long loops check, so that they can save before the program ends.
+// Turns Ctrl-C, SIGTERM and SIGHUP into a flag that long loops check, so that they can save before the program ends.
 #pragma once
 
 #include <csignal>
@@ -28,6 +28,7 @@ class InterruptScope {
  private:
   struct sigaction before_interrupt_ {};
   struct sigaction before_terminate_ {};
+  struct sigaction before_hang_up_ {};
 };
 
 void throw_if_interrupted();

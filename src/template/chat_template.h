@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/marked_text.h"
+
 namespace fwl {
 
 struct ChatMessage {
@@ -21,9 +23,10 @@ class ChatTemplate {
   // values of `bos_token` and `eos_token`.
   ChatTemplate(std::string where, std::string_view source, std::string begin_token, std::string end_token);
 
-  // With `adds_generation_prompt` the result ends where the model's answer begins. Throws a UserError if the template
-  // rejects the messages, uses an unknown filter or function, or exceeds a limit.
-  std::string render(const std::vector<ChatMessage>& messages, bool adds_generation_prompt) const;
+  // What the template itself writes is markup, what comes from the messages is not, whatever the template does with
+  // it: no message can forge a turn. With `adds_generation_prompt` the result ends where the model's answer begins.
+  // Throws a UserError if the template rejects the messages, uses an unknown filter or function, or exceeds a limit.
+  MarkedText render(const std::vector<ChatMessage>& messages, bool adds_generation_prompt) const;
 
  private:
   struct Program;

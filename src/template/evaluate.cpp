@@ -76,7 +76,7 @@ TemplateValue TemplateRenderer::evaluate_collection(const Expression& expression
   for (const auto& part : expression.parts) values.push_back(evaluate(*part, scope));
   meter_.set_line(expression.line);
   if (expression.kind == Expression::Kind::concatenation) {
-    std::string text;
+    MarkedText text;
     for (const auto& value : values) text += printed(meter_, value);
     return text_value(std::move(text));
   }
@@ -141,7 +141,7 @@ TemplateValue TemplateRenderer::call_function(std::string_view name, const Templ
   if (name == "namespace") return new_namespace(arguments);
   if (name == "dict" && arguments.positional.empty()) return dict_value(meter_, arguments.named);
   if (name == "raise_exception")
-    meter_.refuse(printed(meter_, arguments_by_name(meter_, name, arguments, {"message"})[0]));
+    meter_.refuse(printed(meter_, arguments_by_name(meter_, name, arguments, {"message"})[0]).text());
   meter_.fail("a known function", "'" + printable(name) + "'");
 }
 

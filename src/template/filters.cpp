@@ -24,20 +24,21 @@ TemplateValue text_filter(TemplateMeter& meter, const TemplateValue& value, cons
   expect_no_arguments(meter, arguments);
   const auto text = printed(meter, value);
   meter.spend_bytes(4 * text.size());
-  return text_value(function(text));
+  return text_value(MarkedText::made_from(text, function(text.text())));
 }
 
-std::string same_text(std::string_view text) {
-  return std::string(text);
+TemplateValue string_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
+  expect_no_arguments(meter, arguments);
+  return text_value(printed(meter, value));
 }
 
 TemplateValue trim_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "trim", arguments, {"chars"});
   const auto text = printed(meter, value);
-  if (is_undefined(given[0]) || is_none(given[0])) return text_value(std::string(strip_text(text, TextEnd::both)));
+  if (is_undefined(given[0]) || is_none(given[0])) return text_value(text.part(strip_text(text.text(), TextEnd::both)));
   const auto& characters = text_argument(meter, "trim", given[0]);
   meter.spend(characters.size());
-  return text_value(std::string(strip_text(text, TextEnd::both, characters)));
+  return text_value(text.part(strip_text(text.text(), TextEnd::both, characters)));
 }
 
 TemplateValue length_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
@@ -54,7 +55,7 @@ TemplateValue length_filter(TemplateMeter& meter, const TemplateValue& value, co
 TemplateValue join_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "join", arguments, {"d", "attribute"});
   const auto separator = printed(meter, given[0]);
-  std::string result;
+  MarkedText result;
   bool is_first = true;
   for (const auto& item : items_of(meter, value)) {
     if (!is_first) result += separator;
@@ -81,7 +82,7 @@ TemplateValue default_filter(TemplateMeter& meter, const TemplateValue& value, c
   const auto given = arguments_by_name(meter, "default", arguments, {"default_value", "boolean"});
   const bool is_missing = is_undefined(value) || (is_true(given[1]) && !is_true(value));
   if (!is_missing) return value;
-  return is_undefined(given[0]) ? text_value("") : given[0];
+  return is_undefined(given[0]) ? text_value({}) : given[0];
 }
 
 TemplateValue tojson_filter(TemplateMeter& meter, const TemplateValue& value, const TemplateArguments& arguments) {
@@ -95,7 +96,7 @@ TemplateValue replace_filter(TemplateMeter& meter, const TemplateValue& value, c
   const auto given = arguments_by_name(meter, "replace", arguments, {"old", "new", "count"});
   const auto part = printed(meter, given[0]), by = printed(meter, given[1]);
   const auto most = integer_argument(meter, "replace", given[2], -1);
-  return text_value(replace_text(meter, printed(meter, value), part, by, most));
+  return text_value(replace_text(meter, printed(meter, value), part.text(), by, most));
 }
 
 std::optional<double> parsed_number(std::string_view text) {
@@ -169,10 +170,10 @@ const std::map<std::string, TemplateFilter, std::less<>>& known_filters() {
       {"rejectattr", named_select<rejectattr_name>},
       {"replace", replace_filter},
       {"reverse", reverse_filter},
-      {"safe", text_filter<same_text>},
+      {"safe", string_filter},
       {"select", named_select<select_name>},
       {"selectattr", named_select<selectattr_name>},
-      {"string", text_filter<same_text>},
+      {"string", string_filter},
       {"title", text_filter<title_filter_text>},
       {"tojson", tojson_filter},
       {"trim", trim_filter},

@@ -36,7 +36,7 @@ TemplateValue time_text(TemplateMeter& meter, const TemplateArguments& arguments
   std::array<char, 256> text = {};
   const auto size = std::strftime(text.data(), text.size(), format.c_str(), &now);
   if (size == 0 && !format.empty()) meter.fail("a date format with a short result", "a long one");
-  return text_value(std::string(text.data(), size));
+  return text_value(MarkedText::made_from(*marked_in(given[0]), std::string(text.data(), size)));
 }
 
 }  // namespace fwl

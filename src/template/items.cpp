@@ -86,13 +86,13 @@ TemplateValue slice_of(TemplateMeter& meter, const TemplateValue& value, const T
     for (size_t i = 0; i < places.count; ++i) items.push_back(list->items[places[i]]);
     return list_value(meter, std::move(items), list->is_tuple);
   }
-  const auto* text = text_in(value);
+  const auto* text = marked_in(value);
   if (!text) meter.fail("a list or a string before a slice", kind_of(value));
   meter.spend(text->size());
-  const auto characters = characters_of(*text);
+  const auto characters = characters_of(text->text());
   const auto places = slice_places(characters.size(), first, last, stride);
-  std::string result;
-  for (size_t i = 0; i < places.count; ++i) result += characters[places[i]];
+  MarkedText result;
+  for (size_t i = 0; i < places.count; ++i) result += text->part(characters[places[i]]);
   return text_value(std::move(result));
 }
 

@@ -8,32 +8,32 @@
 namespace fwl {
 namespace {
 
-using TextMethod = TemplateValue (*)(TemplateMeter&, const std::string&, const TemplateArguments&);
+using TextMethod = TemplateValue (*)(TemplateMeter&, const MarkedText&, const TemplateArguments&);
 
 template <TextEnd where>
-TemplateValue strip_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue strip_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "strip", arguments, {"chars"});
   meter.spend_bytes(text.size());
-  if (is_undefined(given[0]) || is_none(given[0])) return text_value(std::string(strip_text(text, where)));
+  if (is_undefined(given[0]) || is_none(given[0])) return text_value(text.part(strip_text(text.text(), where)));
   const auto& characters = text_argument(meter, "strip", given[0]);
   meter.spend(characters.size());
-  return text_value(std::string(strip_text(text, where, characters)));
+  return text_value(text.part(strip_text(text.text(), where, characters)));
 }
 
 template <auto function>
-TemplateValue case_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue case_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   (void)arguments_by_name(meter, "this method", arguments, {});
   meter.spend_bytes(4 * text.size());
-  return text_value(function(text));
+  return text_value(MarkedText::made_from(text, function(text.text())));
 }
 
-TemplateValue split_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue split_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "split", arguments, {"sep", "maxsplit"});
   std::optional<std::string_view> separator;
   if (!is_undefined(given[0]) && !is_none(given[0])) separator = text_argument(meter, "split", given[0]);
   TemplateValues parts;
-  for (const auto part : split_text(meter, text, separator, integer_argument(meter, "split", given[1], -1)))
-    parts.push_back(text_value(std::string(part)));
+  for (const auto part : split_text(meter, text.text(), separator, integer_argument(meter, "split", given[1], -1)))
+    parts.push_back(text_value(text.part(part)));
   return list_value(meter, std::move(parts));
 }
 
@@ -49,23 +49,25 @@ bool any_affix(TemplateMeter& meter, const TemplateValue& affixes, Passes passes
   return false;
 }
 
-TemplateValue startswith_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue startswith_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "startswith", arguments, {"prefix"});
-  return any_affix(meter, given[0], [&](const std::string& prefix) { return text.starts_with(prefix); });
+  return any_affix(meter, given[0], [&](const std::string& prefix) { return text.text().starts_with(prefix); });
 }
 
-TemplateValue endswith_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue endswith_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "endswith", arguments, {"suffix"});
-  return any_affix(meter, given[0], [&](const std::string& suffix) { return text.ends_with(suffix); });
+  return any_affix(meter, given[0], [&](const std::string& suffix) { return text.text().ends_with(suffix); });
 }
 
-TemplateValue replace_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue replace_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "replace", arguments, {"old", "new", "count"});
-  const auto &part = text_argument(meter, "replace", given[0]), &by = text_argument(meter, "replace", given[1]);
-  return text_value(replace_text(meter, text, part, by, integer_argument(meter, "replace", given[2], -1)));
+  const auto& part = text_argument(meter, "replace", given[0]);
+  (void)text_argument(meter, "replace", given[1]);
+  const auto most = integer_argument(meter, "replace", given[2], -1);
+  return text_value(replace_text(meter, text, part, *marked_in(given[1]), most));
 }
 
-TemplateValue join_method(TemplateMeter& meter, const std::string& text, const TemplateArguments& arguments) {
+TemplateValue join_method(TemplateMeter& meter, const MarkedText& text, const TemplateArguments& arguments) {
   const auto given = arguments_by_name(meter, "join", arguments, {"items"});
   return filter_result(meter, "join", given[0], {.positional = {text_value(text)}});
 }
@@ -113,7 +115,7 @@ TemplateValue dict_method(TemplateMeter& meter, std::string_view name, const Tem
 TemplateValue method_result(TemplateMeter& meter, std::string_view name, const TemplateValue& value,
                             const TemplateArguments& arguments) {
   if (dict_in(value)) return dict_method(meter, name, value, arguments);
-  const auto* text = text_in(value);
+  const auto* text = marked_in(value);
   const auto found = text_methods().find(name);
   if (!text || found == text_methods().end())
     meter.fail(fmt::format("a known method of {}", kind_of(value)), "'" + printable(name) + "'");
@@ -127,7 +129,7 @@ TemplateValue dict_items(TemplateMeter& meter, const TemplateValue& value) {
   if (dict) {
     meter.spend(8 * dict->entries.size());
     for (const auto& [key, item] : dict->entries)
-      pairs.push_back(list_value(meter, {text_value(key), item}, /*is_tuple=*/true));
+      pairs.push_back(list_value(meter, {text_value(MarkedText::plain(key)), item}, /*is_tuple=*/true));
   }
   return list_value(meter, std::move(pairs));
 }

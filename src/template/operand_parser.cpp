@@ -103,7 +103,7 @@ TemplateExpressionPointer TemplateExpressionParser::primary() {
   if (cursor_.is(Token::string)) {
     std::string text;
     while (cursor_.is(Token::string)) text += cursor_.take().text;
-    return literal(text_value(std::move(text)));
+    return literal(text_value(MarkedText::all_markup(std::move(text))));
   }
   if (cursor_.is(Token::integer)) return literal(taken_number<int64_t>());
   if (cursor_.is(Token::real)) return literal(taken_number<double>());

@@ -22,9 +22,9 @@ TemplateValue concatenated_lists(TemplateMeter& meter, const TemplateList& left,
   return list_value(meter, std::move(items), left.is_tuple);
 }
 
-TemplateValue repeated_text(TemplateMeter& meter, const std::string& text, int64_t times) {
-  std::string result;
-  for (int64_t i = 0; i < times && !text.empty(); ++i) {
+TemplateValue repeated_text(TemplateMeter& meter, const MarkedText& text, int64_t times) {
+  MarkedText result;
+  for (int64_t i = 0; i < times && text.size() > 0; ++i) {
     meter.spend(1 + text.size() / 16);
     result += text;
   }
@@ -91,11 +91,12 @@ bool is_in(TemplateMeter& meter, const TemplateValue& item, const TemplateValue&
 
 TemplateValue arithmetic_result(TemplateMeter& meter, std::string_view symbol, const TemplateValue& left,
                                 const TemplateValue& right) {
-  const auto *left_text = text_in(left), *right_text = text_in(right);
+  const auto *left_text = marked_in(left), *right_text = marked_in(right);
   const auto left_integer = integer_in(left), right_integer = integer_in(right);
   if (symbol == "+" && left_text && right_text) {
     meter.spend_bytes(left_text->size() + right_text->size());
-    return text_value(*left_text + *right_text);
+    auto sum = *left_text;
+    return text_value(std::move(sum += *right_text));
   }
   if (symbol == "*" && left_text && right_integer) return repeated_text(meter, *left_text, *right_integer);
   if (symbol == "*" && left_integer && right_text) return repeated_text(meter, *right_text, *left_integer);

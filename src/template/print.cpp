@@ -93,23 +93,26 @@ class ValuePrinter {
       print_list(*list, level);
     else if (const auto* dict = dict_in(value))
       print_dict(*dict, level);
-    else if (const auto* text = text_in(value))
+    else if (const auto* text = marked_in(value))
       add_text(*text);
     else
       add(scalar(value));
   }
 
-  std::string result;
+  MarkedText result;
 
  private:
-  void add(std::string_view text) {
+  void add(const MarkedText& text) {
     meter_.spend(1 + text.size() / 16);
     result += text;
   }
 
-  void add_text(const std::string& text) {
+  void add(std::string text) { add(MarkedText::all_markup(std::move(text))); }
+
+  void add_text(const MarkedText& text) {
     meter_.spend_bytes(2 * text.size());
-    add(form_ == Form::json ? quoted_for_json(text) : quoted_for_python(text));
+    add(MarkedText::made_from(text,
+                              form_ == Form::json ? quoted_for_json(text.text()) : quoted_for_python(text.text())));
   }
 
   std::string scalar(const TemplateValue& value) const {
@@ -132,7 +135,7 @@ class ValuePrinter {
 
   // Calls `print_item` with the index of each item.
   template <class PrintItem>
-  void print_items(std::string_view open, std::string_view close, size_t count, int level, PrintItem print_item) {
+  void print_items(const char* open, const char* close, size_t count, int level, PrintItem print_item) {
     add(open);
     for (size_t i = 0; i < count; ++i) {
       if (i) add(indent_ ? "," : ", ");
@@ -145,14 +148,14 @@ class ValuePrinter {
 
   void print_list(const TemplateList& list, int level) {
     const bool is_tuple = list.is_tuple && form_ == Form::python;
-    const auto close = !is_tuple ? "]" : list.items.size() == 1 ? ",)" : ")";
+    const auto* close = !is_tuple ? "]" : list.items.size() == 1 ? ",)" : ")";
     print_items(is_tuple ? "(" : "[", close, list.items.size(), level,
                 [&](size_t i) { print(list.items[i], level + 1); });
   }
 
   void print_dict(const TemplateDict& dict, int level) {
     print_items("{", "}", dict.entries.size(), level, [&](size_t i) {
-      add_text(dict.entries[i].first);
+      add_text(MarkedText::plain(dict.entries[i].first));
       add(": ");
       print(dict.entries[i].second, level + 1);
     });
@@ -165,9 +168,9 @@ class ValuePrinter {
 
 }  // namespace
 
-std::string printed(TemplateMeter& meter, const TemplateValue& value) {
-  if (is_undefined(value)) return "";
-  if (const auto* text = text_in(value)) {
+MarkedText printed(TemplateMeter& meter, const TemplateValue& value) {
+  if (is_undefined(value)) return {};
+  if (const auto* text = marked_in(value)) {
     meter.spend_bytes(text->size());
     return *text;
   }
@@ -176,7 +179,7 @@ std::string printed(TemplateMeter& meter, const TemplateValue& value) {
   return std::move(printer.result);
 }
 
-std::string json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent) {
+MarkedText json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent) {
   if (indent && (*indent < 0 || *indent > 16)) meter.fail("an indent of 0 to 16", fmt::format("{}", *indent));
   ValuePrinter printer(meter, ValuePrinter::Form::json, indent);
   printer.print(value, 0);

@@ -8,10 +8,11 @@
 
 namespace fwl {
 
+// Strings keep their markup; what is written around them is markup.
 // As str() in Python: a string unchanged, strings inside lists and dicts quoted. Undefined prints as nothing.
-std::string printed(TemplateMeter& meter, const TemplateValue& value);
+MarkedText printed(TemplateMeter& meter, const TemplateValue& value);
 
 // As JSON, on one line, or with each item on its own line, indented by `indent` spaces per level.
-std::string json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent = {});
+MarkedText json_text(TemplateMeter& meter, const TemplateValue& value, std::optional<int64_t> indent = {});
 
 }  // namespace fwl

@@ -32,11 +32,11 @@ const TemplateValue* TemplateScope::find(std::string_view name) const {
   return nullptr;
 }
 
-std::string TemplateRenderer::render(const TemplateBlock& block) {
+MarkedText TemplateRenderer::render(const TemplateBlock& block) {
   return captured(block, globals_);
 }
 
-void TemplateRenderer::write(std::string_view text) {
+void TemplateRenderer::write(const MarkedText& text) {
   constexpr auto most = TemplateLimits::output_bytes;
   if (output_.size() + text.size() > most)
     meter_.fail(fmt::format("an output of at most {} bytes", most), "a longer one");
@@ -44,7 +44,7 @@ void TemplateRenderer::write(std::string_view text) {
   output_ += text;
 }
 
-std::string TemplateRenderer::captured(const TemplateBlock& block, TemplateScope& scope) {
+MarkedText TemplateRenderer::captured(const TemplateBlock& block, TemplateScope& scope) {
   auto outer = std::exchange(output_, {});
   (void)run(block, scope);
   return std::exchange(output_, std::move(outer));
@@ -63,7 +63,7 @@ TemplateRenderer::Flow TemplateRenderer::run(const TemplateBlock& block, Templat
 TemplateRenderer::Flow TemplateRenderer::run(const Statement& statement, TemplateScope& scope) {
   switch (statement.kind) {
     case Statement::Kind::text:
-      write(statement.text);
+      write(MarkedText::all_markup(statement.text));
       break;
     case Statement::Kind::output:
       write(printed(meter_, evaluate(*statement.value, scope)));

@@ -30,7 +30,7 @@ class TemplateRenderer {
   // `globals` holds the names that the template can use, and receives its assignments.
   TemplateRenderer(TemplateMeter& meter, TemplateScope& globals) : meter_(meter), globals_(globals) {}
 
-  std::string render(const TemplateBlock& block);
+  MarkedText render(const TemplateBlock& block);
 
  private:
   using Expression = TemplateExpression;
@@ -44,8 +44,8 @@ class TemplateRenderer {
   TemplateValues loop_items(const Statement& statement, TemplateScope& scope);
   void run_capture(const Statement& statement, TemplateScope& scope);
   void assign(const TemplateTarget& target, const TemplateValue& value, TemplateScope& scope);
-  void write(std::string_view text);
-  std::string captured(const TemplateBlock& block, TemplateScope& scope);
+  void write(const MarkedText& text);
+  MarkedText captured(const TemplateBlock& block, TemplateScope& scope);
 
   TemplateValue evaluate(const Expression& expression, const TemplateScope& scope);
   TemplateValue evaluate_operation(const Expression& expression, const TemplateScope& scope);
@@ -60,7 +60,7 @@ class TemplateRenderer {
 
   TemplateMeter& meter_;
   TemplateScope& globals_;
-  std::string output_;
+  MarkedText output_;
   std::vector<std::unique_ptr<TemplateNamespace>> namespaces_;
 };
 

@@ -60,7 +60,7 @@ bool test_result(TemplateMeter& meter, std::string_view name, const TemplateValu
   if (name == "even") return has_rest(meter, value, int64_t{2}, 0);
   if (name == "odd") return has_rest(meter, value, int64_t{2}, 1);
   if (name == "lower" || name == "upper") {
-    const auto text = printed(meter, value);
+    const auto text = printed(meter, value).text();
     const auto lower = lower_text(text), upper = upper_text(text);
     return lower != upper && text == (name == "lower" ? lower : upper);
   }

@@ -153,21 +153,22 @@ std::vector<std::string_view> split_text(TemplateMeter& meter, std::string_view 
   }
 }
 
-std::string replace_text(TemplateMeter& meter, std::string_view text, std::string_view part, std::string_view by,
-                         int64_t most) {
+MarkedText replace_text(TemplateMeter& meter, const MarkedText& text, std::string_view part, const MarkedText& by,
+                        int64_t most) {
   if (part.empty()) meter.fail("a string to replace", "an empty one");
   meter.spend_bytes(text.size());
-  std::string result;
+  const std::string_view all = text.text();
+  MarkedText result;
   size_t start = 0;
   for (; most != 0; --most) {
-    const auto end = find_text(text, part, start);
+    const auto end = find_text(all, part, start);
     if (end == std::string_view::npos) break;
     meter.spend(1 + by.size() / 16);
-    result += text.substr(start, end - start);
+    result += text.part(all.substr(start, end - start));
     result += by;
     start = end + part.size();
   }
-  return result += text.substr(start);
+  return result += text.part(all.substr(start));
 }
 
 std::string upper_text(std::string_view text) {

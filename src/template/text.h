@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "template/meter.h"
+#include "tokenizer/marked_text.h"
 
 namespace fwl {
 
@@ -30,8 +31,8 @@ size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
 std::vector<std::string_view> split_text(TemplateMeter& meter, std::string_view text,
                                          std::optional<std::string_view> separator, int64_t most);
 
-std::string replace_text(TemplateMeter& meter, std::string_view text, std::string_view part, std::string_view by,
-                         int64_t most);
+MarkedText replace_text(TemplateMeter& meter, const MarkedText& text, std::string_view part, const MarkedText& by,
+                        int64_t most);
 
 // Case by Unicode's one-to-one mappings.
 std::string upper_text(std::string_view text);

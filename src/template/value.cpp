@@ -48,8 +48,8 @@ const TemplateValue* TemplateDict::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &found->second;
 }
 
-TemplateValue text_value(std::string text) {
-  return std::make_shared<const std::string>(std::move(text));
+TemplateValue text_value(MarkedText text) {
+  return std::make_shared<const MarkedText>(std::move(text));
 }
 
 TemplateValue list_value(const TemplateMeter& meter, TemplateValues items, bool is_tuple) {
@@ -76,7 +76,12 @@ TemplateValue dict_value(TemplateMeter& meter, const std::vector<std::pair<std::
 }
 
 const std::string* text_in(const TemplateValue& value) {
-  const auto* text = std::get_if<std::shared_ptr<const std::string>>(&value);
+  const auto* text = marked_in(value);
+  return text ? &text->text() : nullptr;
+}
+
+const MarkedText* marked_in(const TemplateValue& value) {
+  const auto* text = std::get_if<std::shared_ptr<const MarkedText>>(&value);
   return text ? text->get() : nullptr;
 }
 
@@ -152,10 +157,10 @@ TemplateValues items_of(TemplateMeter& meter, const TemplateValue& value) {
     items = list->items;
   } else if (const auto* dict = dict_in(value)) {
     meter.spend(4 * dict->entries.size());
-    for (const auto& entry : dict->entries) items.push_back(text_value(entry.first));
-  } else if (const auto* text = text_in(value)) {
+    for (const auto& entry : dict->entries) items.push_back(text_value(MarkedText::plain(entry.first)));
+  } else if (const auto* text = marked_in(value)) {
     meter.spend(4 * text->size());
-    for (const auto character : characters_of(*text)) items.push_back(text_value(std::string(character)));
+    for (const auto character : characters_of(text->text())) items.push_back(text_value(text->part(character)));
   } else if (!is_undefined(value)) {
     meter.fail("a value with items", kind_of(value));
   }

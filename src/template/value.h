@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "template/meter.h"
+#include "tokenizer/marked_text.h"
 
 namespace fwl {
 
@@ -23,7 +24,7 @@ struct TemplateNamespace;
 struct TemplateMacro;
 
 using TemplateValue = std::variant<TemplateUndefined, TemplateNone, bool, int64_t, double,
-                                   std::shared_ptr<const std::string>, std::shared_ptr<const TemplateList>,
+                                   std::shared_ptr<const MarkedText>, std::shared_ptr<const TemplateList>,
                                    std::shared_ptr<const TemplateDict>, TemplateNamespace*, const TemplateMacro*>;
 using TemplateValues = std::vector<TemplateValue>;
 
@@ -45,13 +46,15 @@ struct TemplateNamespace {
   std::map<std::string, TemplateValue, std::less<>> members;
 };
 
-TemplateValue text_value(std::string text);
+// Strings know which parts of them are the template's own markup, and which come from messages.
+TemplateValue text_value(MarkedText text);
 TemplateValue list_value(const TemplateMeter& meter, TemplateValues items, bool is_tuple = false);
 // If keys repeat, the last one wins.
 TemplateValue dict_value(TemplateMeter& meter, const std::vector<std::pair<std::string, TemplateValue>>& entries);
 
 // Null if the value is of another kind.
 const std::string* text_in(const TemplateValue& value);
+const MarkedText* marked_in(const TemplateValue& value);
 const TemplateList* list_in(const TemplateValue& value);
 const TemplateDict* dict_in(const TemplateValue& value);
 std::optional<int64_t> integer_in(const TemplateValue& value);  // true and false count as 1 and 0

@@ -60,19 +60,25 @@ void AddedTokenFinder::add(const AddedToken& token) {
   is_first_byte_[first] = true;
 }
 
-const AddedToken* AddedTokenFinder::longest_at(std::string_view text, size_t start) const {
+const AddedToken* AddedTokenFinder::longest_at(std::string_view text, Markup markup, EncodeBudget& budget,
+                                               size_t start) const {
   const AddedToken* longest = nullptr;
   uint32_t node = 0;
+  constexpr size_t bytes_per_step = 256;
   for (size_t i = start; i < text.size(); ++i) {
+    if ((i - start) % bytes_per_step == bytes_per_step - 1) budget.spend();
     const auto edge = edges_.find(uint64_t{node} << 8 | static_cast<unsigned char>(text[i]));
     if (edge == edges_.end()) break;
     node = edge->second;
-    if (token_at_node_[node] >= 0) longest = &tokens_[static_cast<size_t>(token_at_node_[node])];
+    if (token_at_node_[node] < 0) continue;
+    const auto& token = tokens_[static_cast<size_t>(token_at_node_[node])];
+    if (!token.is_control() || is_markup(markup, start, i + 1)) longest = &token;
   }
   return longest;
 }
 
-bool AddedTokenFinder::find(std::string_view text, size_t& from, size_t done, Found& found) const {
+bool AddedTokenFinder::find(std::string_view text, Markup markup, EncodeBudget& budget, size_t& from, size_t done,
+                            Found& found) const {
   while (from < text.size()) {
     if (first_bytes_.size() == 1) {
       from = text.find(first_bytes_[0], from);
@@ -82,7 +88,7 @@ bool AddedTokenFinder::find(std::string_view text, size_t& from, size_t done, Fo
       continue;
     }
     const auto start = from;
-    const auto* token = longest_at(text, start);
+    const auto* token = longest_at(text, markup, budget, start);
     from = token ? start + token->content.size() : start + 1;
     if (!token || (token->is_single_word && !stands_alone(text, start, from))) continue;
     found = {start, from, token->id};

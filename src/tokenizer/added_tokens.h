@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tokenizer/encode_budget.h"
 #include "tokenizer/tokenizer.h"
 
 namespace fwl {
@@ -19,6 +20,10 @@ struct AddedToken {
   bool takes_space_before = false;
   bool takes_space_behind = false;
   bool is_normalized = false;  // searched in the normalized text, after the others
+
+  // Control tokens such as <|im_start|> structure a prompt: they are found only in markup. Some files mark theirs as
+  // ordinary tokens; the form <|…|> tells.
+  bool is_control() const { return is_special || (content.starts_with("<|") && content.ends_with("|>")); }
 
   bool operator==(const AddedToken&) const = default;
 };
@@ -34,11 +39,12 @@ class AddedTokenFinder {
   void add(const AddedToken& token);
   bool empty() const { return tokens_.empty(); }
 
-  // Calls between(text) for text between tokens (if not empty) and token(id) for tokens, in order.
+  // Calls between(text) for text between tokens (if not empty) and token(id) for tokens, in order. Control tokens are
+  // found only in `markup`.
   template <class Between, class Token>
-  void split(std::string_view text, Between&& between, Token&& token) const {
+  void split(std::string_view text, Markup markup, EncodeBudget& budget, Between&& between, Token&& token) const {
     size_t done = 0, from = 0;
-    for (Found found; find(text, from, done, found); done = found.end) {
+    for (Found found; find(text, markup, budget, from, done, found); done = found.end) {
       if (found.start > done) between(text.substr(done, found.start - done));
       token(found.id);
     }
@@ -47,8 +53,8 @@ class AddedTokenFinder {
 
  private:
   // Moves `from` past the match; white space before `done` belongs to an earlier token.
-  bool find(std::string_view text, size_t& from, size_t done, Found& found) const;
-  const AddedToken* longest_at(std::string_view text, size_t start) const;
+  bool find(std::string_view text, Markup markup, EncodeBudget& budget, size_t& from, size_t done, Found& found) const;
+  const AddedToken* longest_at(std::string_view text, Markup markup, EncodeBudget& budget, size_t start) const;
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<uint64_t, uint32_t> edges_;  // a trie: node << 8 | byte -> node

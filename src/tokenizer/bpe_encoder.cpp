@@ -4,6 +4,21 @@
 #include "tokenizer/utf8.h"
 
 namespace fwl {
+namespace {
+
+// Markup and plain text are normalized apart, so that each keeps its place.
+MarkedText normalized(std::string_view text, Markup markup) {
+  MarkedText result;
+  size_t done = 0;
+  for (const auto [start, end] : markup) {
+    result += MarkedText::plain(to_nfc(text.substr(done, start - done)));
+    result += MarkedText::all_markup(to_nfc(text.substr(start, end - start)));
+    done = end;
+  }
+  return result += MarkedText::plain(to_nfc(text.substr(done)));
+}
+
+}  // namespace
 
 std::unique_ptr<BpeTokenizer::Encoder> BpeTokenizer::EncoderPool::take() {
   {
@@ -22,23 +37,40 @@ void BpeTokenizer::EncoderPool::give_back(std::unique_ptr<Encoder> encoder) {
   idle_.push_back(std::move(encoder));
 }
 
-void BpeTokenizer::Encoder::encode(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids) {
-  const auto add_token = [&](TokenId id) { ids.push_back(id); };
-  if (tokenizer.added_.empty()) return encode_between_added(tokenizer, text, ids);
-  tokenizer.added_.split(
-      text, [&](std::string_view rest) { encode_between_added(tokenizer, rest, ids); }, add_token);
+void BpeTokenizer::Encoder::encode(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
+                                   std::vector<TokenId>& ids) {
+  EncodeBudget budget(tokenizer.where_, text.size());
+  split_.budget = &budget;
+  try {
+    encode_within(tokenizer, text, markup, budget, ids);
+  } catch (...) {
+    split_.budget = nullptr;
+    throw;
+  }
+  split_.budget = nullptr;
 }
 
-void BpeTokenizer::Encoder::encode_between_added(const BpeTokenizer& tokenizer, std::string_view text,
-                                                 std::vector<TokenId>& ids) {
+void BpeTokenizer::Encoder::encode_within(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
+                                          EncodeBudget& budget, std::vector<TokenId>& ids) {
+  if (tokenizer.added_.empty()) return encode_between_added(tokenizer, text, markup, budget, ids);
+  const auto encode_rest = [&](std::string_view rest) {
+    const auto start = static_cast<size_t>(rest.data() - text.data());
+    encode_between_added(tokenizer, rest, markup_of_part(markup, start, start + rest.size()), budget, ids);
+  };
+  tokenizer.added_.split(text, markup, budget, encode_rest, [&](TokenId id) { ids.push_back(id); });
+}
+
+void BpeTokenizer::Encoder::encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, Markup markup,
+                                                 EncodeBudget& budget, std::vector<TokenId>& ids) {
   if (tokenizer.is_nfc_ && !is_nfc(text)) {
-    normalized_ = to_nfc(text);
-    text = normalized_;
+    normalized_ = normalized(text, markup);
+    text = normalized_.text();
+    markup = normalized_.markup();
   }
-  const auto add_token = [&](TokenId id) { ids.push_back(id); };
   if (tokenizer.added_normalized_.empty()) return encode_plain(tokenizer, text, ids);
   tokenizer.added_normalized_.split(
-      text, [&](std::string_view rest) { encode_plain(tokenizer, rest, ids); }, add_token);
+      text, markup, budget, [&](std::string_view rest) { encode_plain(tokenizer, rest, ids); },
+      [&](TokenId id) { ids.push_back(id); });
 }
 
 void BpeTokenizer::Encoder::encode_plain(const BpeTokenizer& tokenizer, std::string_view text,

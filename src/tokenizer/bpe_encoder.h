@@ -13,10 +13,13 @@ namespace fwl {
 
 class BpeTokenizer::Encoder {
  public:
-  void encode(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
+  void encode(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, std::vector<TokenId>& ids);
 
  private:
-  void encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
+  void encode_within(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, EncodeBudget& budget,
+                     std::vector<TokenId>& ids);
+  void encode_between_added(const BpeTokenizer& tokenizer, std::string_view text, Markup markup, EncodeBudget& budget,
+                            std::vector<TokenId>& ids);
   void encode_plain(const BpeTokenizer& tokenizer, std::string_view text, std::vector<TokenId>& ids);
   void encode_piece(const BpeTokenizer& tokenizer, std::string_view piece, std::vector<TokenId>& ids);
   void merge_piece(const BpeTokenizer& tokenizer, std::string_view piece);
@@ -25,7 +28,7 @@ class BpeTokenizer::Encoder {
   SplitPattern::Workspace split_;
   BpeMerges::Workspace merge_;
   std::vector<TokenId> piece_ids_;
-  std::string normalized_;
+  MarkedText normalized_;
 };
 
 // Lends encoders to threads; makes one per thread that encodes at the same time.

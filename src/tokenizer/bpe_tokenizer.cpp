@@ -35,7 +35,7 @@ Digest hash_of(const BpeVocabulary& vocabulary) {
     add_number(token.id);
     add_text(token.content);
     add_number(token.is_single_word | token.takes_space_before << 1 | token.takes_space_behind << 2 |
-               token.is_normalized << 3);
+               token.is_normalized << 3 | !token.is_control() << 4);
   }
   add_number(static_cast<int64_t>(vocabulary.splits.size()));
   for (const auto& step : vocabulary.splits) {
@@ -66,6 +66,9 @@ BpeTokenizer::BpeTokenizer(std::string where, const BpeVocabulary& vocabulary)
   read_merges(vocabulary);
   read_bytes(vocabulary);
   read_cuts(vocabulary);
+  // Plain text is never a control token, not even a piece of text that is spelled like one.
+  for (const auto& token : vocabulary.added)
+    if (token.is_control()) id_of_bytes_.erase(token.content);
 }
 
 BpeTokenizer::~BpeTokenizer() = default;
@@ -159,9 +162,9 @@ size_t BpeTokenizer::safe_cut(std::string_view text) const {
   return cuts_ == Cuts::nowhere ? 0 : last_split_cut(text, cuts_ == Cuts::before_spaces);
 }
 
-void BpeTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void BpeTokenizer::encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const {
   auto encoder = pool_->take();
-  encoder->encode(*this, text, ids);
+  encoder->encode(*this, text, markup, ids);
   pool_->give_back(std::move(encoder));
 }
 

@@ -39,8 +39,7 @@ class BpeTokenizer : public Tokenizer {
   std::string kind() const override { return "bpe"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(bytes_of_id_.size()); }
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const override;
   std::string decode(std::span<const TokenId> ids) const override;
 
   std::optional<TokenId> begin_token() const override { return begin_; }

@@ -6,7 +6,7 @@
 
 namespace fwl {
 
-void ByteTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void ByteTokenizer::encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   ids.insert(ids.end(), bytes, bytes + text.size());
 }

@@ -10,8 +10,7 @@ class ByteTokenizer : public Tokenizer {
   std::string kind() const override { return "byte"; }
   int64_t vocabulary_size() const override { return 256; }
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const override;
   std::string decode(std::span<const TokenId> ids) const override;
 
   size_t safe_cut(std::string_view text) const override { return text.size(); }

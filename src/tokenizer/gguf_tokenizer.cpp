@@ -62,6 +62,21 @@ std::unique_ptr<Tokenizer> open_byte_level(const GgufFile& file) {
   return std::make_unique<BpeTokenizer>(file.where(), std::move(vocabulary));
 }
 
+// SentencePiece needs one unknown piece. Some files, such as Gemma's, name it by id and give it another type.
+void mark_unknown(const GgufFile& file, SentencePieceModel& model) {
+  for (const auto& piece : model.pieces)
+    if (piece.type == TokenType::unknown) return;
+  const auto id = read_id(file, "tokenizer.ggml.unknown_token_id", model.pieces.size());
+  for (size_t index = 0; index < model.pieces.size(); ++index) {
+    auto& piece = model.pieces[index];
+    if (id ? index != static_cast<size_t>(*id) : piece.text != "<unk>") continue;
+    piece.type = TokenType::unknown;
+    return;
+  }
+  fail(file.where() + ": tokenizer.ggml.token_type", "an unknown token: type 2, unknown_token_id or <unk>", "none",
+       "SentencePiece cannot encode without one");
+}
+
 std::unique_ptr<Tokenizer> open_sentencepiece(const GgufFile& file) {
   const auto tokens = read_tokens(file);
   const auto scores = file.get<std::vector<double>>("tokenizer.ggml.scores");
@@ -75,6 +90,7 @@ std::unique_ptr<Tokenizer> open_sentencepiece(const GgufFile& file) {
     model.pieces.push_back({std::string(tokens.texts[id]), static_cast<float>(scores[id]), tokens.types[id]});
     model.falls_back_to_bytes |= tokens.types[id] == TokenType::byte;
   }
+  mark_unknown(file, model);
   model.adds_space = file.get_or("tokenizer.ggml.add_space_prefix", true);
   const auto piece_of = [&](std::string_view key, std::string& piece) {
     if (const auto id = read_id(file, key, tokens.texts.size())) piece = tokens.texts[static_cast<size_t>(*id)];

@@ -27,7 +27,7 @@ int64_t SentencePieceTokenizer::vocabulary_size() const {
   return processor_->GetPieceSize();
 }
 
-void SentencePieceTokenizer::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void SentencePieceTokenizer::encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const {
   std::vector<int> pieces;
   const auto status = processor_->Encode(text, &pieces);
   if (!status.ok()) fail(where_ + ": encode", "a text", "an error", status.message());

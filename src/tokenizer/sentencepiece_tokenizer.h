@@ -25,8 +25,7 @@ class SentencePieceTokenizer : public Tokenizer {
   std::string kind() const override { return "sentencepiece"; }
   int64_t vocabulary_size() const override;
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const override;
   std::string decode(std::span<const TokenId> ids) const override;
 
   std::optional<TokenId> begin_token() const override;

@@ -7,6 +7,8 @@
 
 namespace fwl {
 
+class EncodeBudget;
+
 class SplitPattern {
  public:
   struct Match {
@@ -20,9 +22,12 @@ class SplitPattern {
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
+    EncodeBudget* budget = nullptr;  // of the present call; may be null
+
    private:
     friend class SplitPattern;
     void* match_data_;
+    void* limits_;
   };
 
   // A pattern as published (see pattern_dialect.h), or a literal string. Throws a UserError.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/sha256.h"
+#include "tokenizer/marked_text.h"
 
 namespace fwl {
 
@@ -22,8 +23,9 @@ class Tokenizer {
   virtual std::string kind() const = 0;  // "word", "byte", "bpe", "sentencepiece"
   virtual int64_t vocabulary_size() const = 0;
 
-  // Appends the ids of `text`. Calls are independent, and no begin or end token is added.
-  virtual void encode(std::string_view text, std::vector<TokenId>& ids) const = 0;
+  // Appends the ids of `text`. Calls are independent, and no begin or end token is added. Control tokens such as
+  // <|im_start|> are found only in markup; elsewhere their characters are text like any other.
+  virtual void encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const = 0;
   virtual std::string decode(std::span<const TokenId> ids) const = 0;
 
   virtual std::optional<TokenId> begin_token() const { return std::nullopt; }
@@ -40,9 +42,16 @@ class Tokenizer {
   // A hash of everything that ids depend on: equal for tokenizers that give equal ids.
   virtual Digest hash() const = 0;
 
+  // Plain text, as it comes from users and documents: no part of it becomes a control token.
+  void encode(std::string_view text, std::vector<TokenId>& ids) const { encode_marked(text, {}, ids); }
   std::vector<TokenId> encode(std::string_view text) const {
     std::vector<TokenId> ids;
     encode(text, ids);
+    return ids;
+  }
+  std::vector<TokenId> encode(const MarkedText& text) const {
+    std::vector<TokenId> ids;
+    encode_marked(text.text(), text.markup(), ids);
     return ids;
   }
 };

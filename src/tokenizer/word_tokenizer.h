@@ -29,8 +29,7 @@ class WordTokenizer : public Tokenizer {
   std::string kind() const override { return "word"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(words_.size()); }
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const override;
   // Words of a line are joined by one space and <eos> becomes "\n".
   std::string decode(std::span<const TokenId> ids) const override;
 

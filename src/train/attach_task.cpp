@@ -40,6 +40,7 @@ void add_fields(Fields& fields, AttachConfig& config) {
   fields.add("segment_tokens", config.segment_tokens, "tokens per lane and step").range(1, 1 << 24);
   fields.add("rows", config.rows, "lanes: parts of the text that are read in parallel").range(1, 4096);
   add_fields(fields, config.memory);
+  add_fields(fields, config.blocks);
   add_fields(fields, config.objective);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);
@@ -48,7 +49,12 @@ void add_fields(Fields& fields, AttachConfig& config) {
 AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
                        const AttachText& valid, const ProgressReport& progress)
     : config_(config), base_(std::move(base)) {
-  if (!config_.memory.is_present()) fail("memory.kind", "something to attach", "none");
+  if (!config_.memory.is_present() && !config_.blocks.is_present())
+    fail("memory.kind and blocks.at", "something to attach", "none");
+  check_blocks(config_.blocks, config_.objective, "segment_tokens", config_.segment_tokens);
+  if (config_.blocks.is_present() && config_.window_tokens % config_.segment_tokens != 0)
+    fail("segment_tokens", fmt::format("a divisor of window_tokens, {}", config_.window_tokens),
+         std::to_string(config_.segment_tokens), "a segment must not cross the end of a window");
   if (config_.train_base && !std::filesystem::is_directory(config_.base))
     fail("train_base", "a Hugging Face folder as the base", config_.base, "quantised files cannot be written back");
   if (config_.train_base && config_.segment_tokens > config_.window_tokens)
@@ -65,15 +71,25 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
                   base_->hidden_size(),
                   config_.train_base ? config_.segment_tokens : config_.window_tokens,
                   config_.objective.name,
-                  config_.memory};
+                  config_.memory,
+                  config_.blocks};
   train_ = open_text(train, progress);
   if (valid.tokens) valid_ = open_text(valid, progress);
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(base_->device()));
-  const int64_t sample = std::min(tokens_for_first_steps, train_.tokens->size() - 1);
-  auto memory =
-      config_.memory.make({base_->hidden_size(), *base_->head(), fresh, config_.objective.name == "fwl-first-order",
-                           batch_at(train_, 1, 0).hidden.slice(1, 0, sample)});
-  model_ = std::make_unique<LanguageModel>(base_, std::move(memory));
+  const bool is_first_order = config_.objective.name == "fwl-first-order";
+  std::shared_ptr<const FastMemory> memory;
+  if (config_.memory.is_present())
+    memory = config_.memory.make(
+        {base_->hidden_size(), *base_->head(), fresh, is_first_order, sample_hidden(tokens_for_first_steps)});
+  auto blocks = config_.blocks.make(base_->blocks(), base_->hidden_size(), fresh, is_first_order);
+  model_ = std::make_unique<LanguageModel>(base_, std::move(memory), nullptr, std::move(blocks));
+}
+
+// Hidden states of the first training tokens, for step sizes that fit them.   1,T,D
+at::Tensor AttachTask::sample_hidden(int64_t most) const {
+  const int64_t tokens = std::min({most, train_.tokens->size() - 1, config_.window_tokens});
+  const at::NoGradGuard no_grad;
+  return train_.hidden ? train_.hidden->read(0, tokens).unsqueeze(0) : live_hidden(train_, 0, tokens, {});
 }
 
 AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressReport& progress) const {
@@ -82,30 +98,30 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
   if (tokens.vocabulary_size() > base_->vocabulary_size())
     fail(tokens.path(), fmt::format("ids of the base's {} words", base_->vocabulary_size()),
          fmt::format("a vocabulary of {}", tokens.vocabulary_size()), "tokenized for another model");
-  if (config_.train_base) return {text.tokens, std::nullopt};
+  if (config_.train_base || config_.blocks.is_present()) return {text.tokens, std::nullopt};
   const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
-  fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
-  return {text.tokens, HiddenCache(text.cache_path, key)};
+  auto lock = fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
+  return {text.tokens, HiddenCache(text.cache_path, key, std::move(lock))};
 }
 
 NamedTensors AttachTask::parameters() const {
-  auto all = config_.train_base ? model_->parameters() : model_->memory()->parameters();
-  if (config_.train_slow) return all;
+  auto all = config_.train_base ? model_->parameters() : model_->fast_parameters();
+  if (config_.train_slow || !model_->memory()) return all;
   for (const auto& name : model_->memory()->slow_output_names())
     std::erase_if(all, [&](const auto& entry) { return entry.first == name; });
   return all;
 }
 
 std::vector<std::string> AttachTask::step_parameter_names() const {
-  return model_->memory()->step_parameter_names();
+  return model_->step_parameter_names();
 }
 
 TaskFacts AttachTask::facts() const {
   const auto parts = costs(*model_, {config_.segment_tokens, config_.objective.adapts()});
   double flops = 0;
   for (const auto& part : parts)
-    if (config_.train_base || part.part == "memory" || part.part == "head") flops += part.training_flops;
+    if (!train_.hidden || part.part == "memory" || part.part == "head") flops += part.training_flops;
   return {config_.rows * config_.segment_tokens * config_.optimizer.accumulation, flops};
 }
 
@@ -142,6 +158,30 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
   return {at::cat(hidden).to(device), at::cat(targets).to(device)};
 }
 
+// Tokens [position, position + count) of every lane.   B,count
+at::Tensor AttachTask::lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const {
+  const int64_t lane = lane_targets(text, rows);
+  std::vector<at::Tensor> tokens;
+  for (int64_t row = 0; row < rows; ++row) tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
+  return at::cat(tokens).to(base_->device());
+}
+
+// The losses of one segment of every lane. Memories in the blocks need the base itself, whose context starts anew with
+// every window; otherwise its hidden states are known.
+Losses AttachTask::read_segment(const Text& text, int64_t rows, int64_t position, Session& session, bool wants_slow,
+                                bool is_training) const {
+  auto options = read_options(wants_slow);
+  options.is_training = is_training;
+  if (!model_->blocks()) {
+    const auto batch = batch_at(text, rows, position, {.is_training = is_training});
+    return model_->score(batch.hidden, batch.targets, session, options);
+  }
+  if (position % config_.window_tokens == 0) model_->forget_context(session);
+  const int64_t count = std::min(config_.segment_tokens, lane_targets(text, rows) - position);
+  const auto tokens = lane_tokens(text, rows, position, count + 1);
+  return model_->read_targets(tokens.slice(1, 0, count), tokens.slice(1, 1), session, options);
+}
+
 int64_t AttachTask::draw(int64_t count) {
   const int64_t lane = lane_targets(train_, config_.rows);
   drawn_.clear();
@@ -163,13 +203,12 @@ ReadOptions AttachTask::read_options(bool wants_slow) const {
 BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
   const int64_t position = drawn_[static_cast<size_t>(index)];
   if (position == 0) carried_.reset();
-  const auto batch = batch_at(train_, config_.rows, position, {.is_training = true});
   auto session = carried_ ? std::move(*carried_) : model_->new_session(config_.rows);
   const double share = config_.objective.slow_share;
-  const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(wants_slow || share > 0));
+  const auto losses = read_segment(train_, config_.rows, position, session, wants_slow || share > 0, true);
   session.detach();
   carried_ = std::move(session);
-  return batch_losses(losses, batch.targets.numel(), share);
+  return batch_losses(losses, losses.adapted.numel(), share);
 }
 
 Validation AttachTask::validate(const ProgressReport& progress) {
@@ -179,9 +218,8 @@ Validation AttachTask::validate(const ProgressReport& progress) {
   auto session = model_->new_session(1);
   const int64_t targets = lane_targets(valid_, 1);
   for (int64_t position = 0; position < targets; position += config_.segment_tokens) {
-    const auto batch = batch_at(valid_, 1, position);
-    const auto losses = model_->score(batch.hidden, batch.targets, session, read_options(true));
-    result.add(losses, batch.targets.numel());
+    const auto losses = read_segment(valid_, 1, position, session, true, false);
+    result.add(losses, losses.adapted.numel());
     if (progress) progress({result.adapted.count, targets, "tokens", {}});
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -210,11 +248,11 @@ void AttachTask::save_model(const std::string& folder) const {
     description.base_name = std::filesystem::path(folder).filename().string();
     description.base_hash = model_hash(folder);
   }
-  save_adapter(*model_->memory(), description, config_.train_base ? folder + "/adapter" : folder);
+  save_adapter(*model_, description, config_.train_base ? folder + "/adapter" : folder);
 }
 
 std::vector<std::pair<std::string, double>> AttachTask::step_sizes() const {
-  return model_->memory()->step_sizes();
+  return model_->step_sizes();
 }
 
 }  // namespace fwl

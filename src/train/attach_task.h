@@ -19,6 +19,7 @@ struct AttachConfig {
   int64_t segment_tokens = 2048;  // T of a step
   int64_t rows = 1;               // B lanes
   MemoryChoice memory;
+  BlockConfig blocks;
   ObjectiveConfig objective;
   OptimizerConfig optimizer;
   RunConfig run;
@@ -67,7 +68,11 @@ class AttachTask : public TrainingTask {
   Text open_text(const AttachText& text, const ProgressReport& progress) const;
   Batch batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call = {}) const;
   at::Tensor live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const;
+  at::Tensor sample_hidden(int64_t most) const;
   int64_t lane_targets(const Text& text, int64_t rows) const;
+  at::Tensor lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const;
+  Losses read_segment(const Text& text, int64_t rows, int64_t position, Session& session, bool wants_slow,
+                      bool is_training) const;
   ReadOptions read_options(bool wants_slow) const;
 
   AttachConfig config_;

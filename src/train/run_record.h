@@ -1,15 +1,18 @@
-// The record of a run: JSON lines with config, data hashes, versions and all measurements.
+// The record of a run: JSON lines with config, data hashes, versions and all measurements; its steps also as CSV.
 #pragma once
 
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+
+#include "files/growing_file.h"
+#include "train/step_table.h"
 
 namespace fwl {
 
 class RunRecord {
  public:
-  explicit RunRecord(std::string path) : path_(std::move(path)) {}
+  explicit RunRecord(const std::string& folder);  // record.jsonl and steps.csv in it
 
   // Starts a new record, or continues after `last_step` and drops later lines.
   void start();
@@ -19,7 +22,8 @@ class RunRecord {
 
  private:
   std::string path_;
-  std::ofstream file_;
+  std::optional<GrowingFile> file_;
+  StepTable steps_;
 };
 
 // Versions, CPU, threads.

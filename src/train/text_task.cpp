@@ -68,11 +68,13 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
   description_.base = config_.base;
   description_.base.vocabulary_size = train_->vocabulary_size();
   description_.memory = config_.memory;
+  description_.blocks = config_.blocks;
   description_.objective = config_.objective.name;
   if (!data.is_in_lanes()) description_.trained_tokens = data.segment_tokens;
   describe_tokenizer(data, *train_, description_);
-  if (config_.objective.adapts() && !config_.memory.is_present())
-    fail("objective.name", "static without a memory", config_.objective.name, "memory.kind is none");
+  if (config_.objective.adapts() && !config_.memory.is_present() && !config_.blocks.is_present())
+    fail("objective.name", "static without a memory", config_.objective.name, "memory.kind and blocks.at are none");
+  check_blocks(config_.blocks, config_.objective, "data.segment_tokens", data.segment_tokens);
   FreshWeights fresh(static_cast<uint64_t>(config_.run.seed), at::TensorOptions(at::kFloat).device(device));
   model_ = make_model(description_, fresh, nullptr);
   model_->shared_base()->set_head_options(config_.objective.head);
@@ -84,7 +86,7 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
 }
 
 std::vector<std::string> TextTask::step_parameter_names() const {
-  return model_->memory() ? model_->memory()->step_parameter_names() : std::vector<std::string>{};
+  return model_->step_parameter_names();
 }
 
 TaskFacts TextTask::facts() const {
@@ -210,12 +212,20 @@ void TextTask::restore(const nlohmann::json& position, TensorReader& reader) {
   if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
 }
 
+void TextTask::check_vocabulary(const std::string& path) const {
+  if (!is_huggingface_folder(path) || !is_trained_model(HuggingFaceFolder(path)))
+    fail(path, "a model of fwl train", "another", "fwl attach trains a layer for a published model");
+  if (read_description(HuggingFaceFolder(path)).tokenizer_hash != description_.tokenizer_hash)
+    fail(path, "a model with the vocabulary of " + train_->path(), "another vocabulary",
+         "set data.tokenizer to the vocabulary in the model's folder");
+}
+
 void TextTask::save_model(const std::string& folder) const {
   save_trained_model(*model_, description_, config_.data.tokenizer, folder);
 }
 
 std::vector<std::pair<std::string, double>> TextTask::step_sizes() const {
-  return model_->memory() ? model_->memory()->step_sizes() : std::vector<std::pair<std::string, double>>{};
+  return model_->step_sizes();
 }
 
 }  // namespace fwl

@@ -35,6 +35,9 @@ class TextTask : public TrainingTask {
 
   const LanguageModel& model() const { return *model_; }
 
+  // Throws a UserError unless the folder holds a model of fwl train with this task's vocabulary.
+  void check_vocabulary(const std::string& folder) const;
+
  private:
   using Batches = std::variant<ShuffledBatches, ReadingBatches>;
 

@@ -1,5 +1,8 @@
 #include "train/train_config.h"
 
+#include <fmt/format.h>
+
+#include "support/error.h"
 #include "support/fields.h"
 
 namespace fwl {
@@ -48,6 +51,7 @@ void add_fields(Fields& fields, RunConfig& config) {
 void add_fields(Fields& fields, TrainConfig& config) {
   add_fields(fields, config.base);
   add_fields(fields, config.memory);
+  add_fields(fields, config.blocks);
   add_fields(fields, config.objective);
   auto& data = config.data;
   fields.add("data.train", data.train, "token file to train on (fwl tokenize)");
@@ -61,6 +65,17 @@ void add_fields(Fields& fields, TrainConfig& config) {
   fields.add("data.valid_tokens", data.valid_tokens, "validate on this many tokens; 0: all").range(0, 1e15);
   add_fields(fields, config.optimizer);
   add_fields(fields, config.run);
+}
+
+void check_blocks(const BlockConfig& blocks, const ObjectiveConfig& objective, const std::string& where,
+                  int64_t segment_tokens) {
+  if (!blocks.is_present()) return;
+  if (segment_tokens % blocks.chunk_tokens != 0)
+    fail(where, fmt::format("a multiple of blocks.chunk_tokens, {}", blocks.chunk_tokens),
+         std::to_string(segment_tokens), "gradients end where a segment ends");
+  if (objective.slow_share > 0)
+    fail("objective.slow_share", "0 with memories in the blocks", fmt::format("{}", objective.slow_share),
+         "the loss without them would take a second pass of the base");
 }
 
 }  // namespace fwl

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "architecture/base_config.h"
+#include "blocks/block_config.h"
 #include "memory/memory_config.h"
 
 namespace fwl {
@@ -56,6 +57,7 @@ struct RunConfig {
 struct TrainConfig {
   BaseConfig base;
   MemoryChoice memory;
+  BlockConfig blocks;
   ObjectiveConfig objective;
   DataConfig data;
   OptimizerConfig optimizer;
@@ -66,5 +68,9 @@ void add_fields(Fields& fields, ObjectiveConfig& config);
 void add_fields(Fields& fields, OptimizerConfig& config);
 void add_fields(Fields& fields, RunConfig& config);
 void add_fields(Fields& fields, TrainConfig& config);
+
+// Throws a UserError unless memories in the blocks can be trained so; `where` names the segment's length.
+void check_blocks(const BlockConfig& blocks, const ObjectiveConfig& objective, const std::string& where,
+                  int64_t segment_tokens);
 
 }  // namespace fwl

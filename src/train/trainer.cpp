@@ -40,7 +40,8 @@ void check_same_config(const std::string& where, nlohmann::json before, nlohmann
     return json.contains(pointer) ? json[pointer].dump() : std::string("nothing");
   };
   fail(where, fmt::format("{} = {} as the run began", key.substr(1), text(before)), text(now),
-       "a run goes on only with its own settings; start another one in another folder");
+       key == "/run/steps" ? "only a finished run takes more steps"
+                           : "a run goes on only with its own settings; start another one in another folder");
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ Trainer::Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& obse
       optimizer_(task.parameters(), task.step_parameter_names(), options_.optimizer),
       guard_(options_.run),
       checkpoints_(inside("checkpoints"), options_.run.keep_checkpoints),
-      record_(inside("record.jsonl")),
+      record_(options_.folder),
       facts_(task.facts()) {}
 
 std::string Trainer::inside(const char* name) const {
@@ -61,6 +62,7 @@ std::string Trainer::inside(const char* name) const {
 
 void Trainer::run() {
   start_or_resume();
+  if (step_ == 0 && task_.can_validate()) validate();  // to see later what training has changed
   while (step_ < options_.run.steps) {
     const double started = seconds_now();
     auto report = take_step();
@@ -102,8 +104,11 @@ void Trainer::resume(const std::string& checkpoint) {
   TensorReader reader(checkpoint, "a checkpoint");
   const auto notes = checkpoint_notes(reader);
   try {
-    check_same_config(checkpoint, notes.at("config"), options_.config);
     step_ = notes.at("step").get<int64_t>();
+    auto before = notes.at("config");
+    auto& steps = before.at("run").at("steps");
+    if (steps == step_ && options_.run.steps > step_) steps = options_.run.steps;  // a finished run is extended
+    check_same_config(checkpoint, before, options_.config);
     has_best_ = !notes.at("best_loss").is_null();
     if (has_best_) best_loss_ = notes.at("best_loss").get<double>();
     guard_.restore(notes.at("guard"));
@@ -114,7 +119,8 @@ void Trainer::resume(const std::string& checkpoint) {
   }
   reader.expect_nothing_else();
   record_.go_on_after(step_);
-  record_.add({{"event", "resume"}, {"step", step_}, {"environment", environment_json()}});
+  record_.add(
+      {{"event", "resume"}, {"step", step_}, {"steps", options_.run.steps}, {"environment", environment_json()}});
 }
 
 StepReport Trainer::take_step() {
@@ -188,7 +194,7 @@ void Trainer::stop_if_hopeless() const {
 void Trainer::validate() {
   ValidationReport report{step_, task_.validate(observer_.validation_progress()), false};
   const double loss = report.validation.adapted.mean();
-  report.is_best = std::isfinite(loss) && (!has_best_ || loss < best_loss_);
+  report.is_best = step_ > 0 && std::isfinite(loss) && (!has_best_ || loss < best_loss_);
   if (report.is_best) {
     has_best_ = true;
     best_loss_ = loss;

@@ -145,8 +145,7 @@ TEST(Tokenize, DocumentsAreTheSameWhereverBlocksAreCut) {
 // One id, the length of the text, for every call.
 class TextLengthTokenizer : public LineLengthTokenizer {
  public:
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+  void encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const override {
     ids.push_back(static_cast<TokenId>(text.size()));
   }
   bool is_by_line() const override { return true; }
@@ -176,7 +175,8 @@ TEST(Tokenize, BadInputsAreClearErrorsAndLeaveNoFile) {
   EXPECT_NE(error({folder + "/absent"}).find("absent: expected a text file or a folder"), std::string::npos);
   EXPECT_NE(error({folder}).find("expected at least one file"), std::string::npos);
   EXPECT_NE(error({write_text(folder + "/empty", "")}).find("expected some text, got none"), std::string::npos);
-  EXPECT_NE(error({write_text(folder + "/out.tokens", "x")}).find("one of the input files"), std::string::npos);
+  EXPECT_NE(error({write_text(folder + "/out.tokens", "x")}).find("an output apart from the inputs"),
+            std::string::npos);
   EXPECT_EQ(read_text(folder + "/out.tokens"), "x");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture/base_config.h"
+#include "blocks/block_config.h"
 
 namespace fwl {
 namespace {
@@ -90,6 +91,23 @@ TEST(Cost, TailClustersOfTheAdaptiveSoftmaxAreMetByTheirShareOfTheTokens) {
   const double layer = 3 * 64 + 64 + 64 + 2 * 128;
   EXPECT_DOUBLE_EQ(part(parts, "base").scoring_flops, 2 * (layer + 0.5 * 64 + 0.5 * 32));
   EXPECT_EQ(part(parts, "embedding").parameters, 10 * 8 + 90 * 4);
+}
+
+TEST(Cost, MemoriesInBlocksAddABackwardPassFromTheLowestOneUp) {
+  FreshWeights weights(1);
+  const auto base = small_llama(true).make(weights);
+  BlockConfig config;
+  config.rank = 3;
+  const auto parts_of = [&](const char* at) {
+    config.at = at;
+    return costs(LanguageModel(base, nullptr, nullptr, config.untrained(*base)), {3, false});
+  };
+  const auto all = parts_of("all"), last = parts_of("1");
+  const double forward = part(all, "base").scoring_flops, own = 4 * 8 * 3;  // keys and values of one block
+  EXPECT_EQ(part(all, "blocks").scoring_flops, 0);
+  EXPECT_EQ(part(all, "blocks").adapting_flops, forward + 3 * 2 * own);
+  EXPECT_EQ(part(last, "blocks").adapting_flops, forward / 2 + 3 * own);
+  EXPECT_EQ(part(last, "blocks").parameters, 8 * 3 + 1);
 }
 
 }  // namespace

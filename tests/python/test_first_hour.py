@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from test_generate import TEMPLATE, trained  # noqa: F401: a fixture
 from test_training_process import PROGRAM, ROOT, run
+from tiny_gguf import attach_tiny_adapter, write_tiny_gguf
 
 ADAPTER = ROOT / "adapters/smollm2-135m"
 
@@ -43,6 +44,30 @@ def test_an_adapter_is_found_by_its_name_from_anywhere(trained, tmp_path):
     result = run([PROGRAM, "generate", "-m", trained[0], "--adapter", "smollm2-135m", "--prompt", "a"], cwd=tmp_path)
     assert result.returncode == 1 and result.stderr.startswith("smollm2-135m: /")
     assert "has its own layer" in result.stderr
+
+
+def test_every_command_has_the_context_of_the_model_and_says_so(tmp_path):
+    model = write_tiny_gguf(tmp_path / "tiny.gguf")
+    adapter = attach_tiny_adapter(PROGRAM, model, ROOT / "CHANGELOG.md", tmp_path / "run")  # in windows of 64
+    (tmp_path / "text").write_text("the whole story " * 20)
+    opened = ["--model", model, "--adapter", adapter, "--threads", "1"]
+
+    def result(*arguments):
+        made = run([PROGRAM, *arguments, *opened, "--json"])
+        assert made.returncode == 0, made.stderr
+        return json.loads(made.stdout)
+
+    assert result("perplexity", "--text", tmp_path / "text")["context"] == 4096
+    assert result("tune", "--text", tmp_path / "text", "--method", "test-time", "--points", "2", "--rounds", "1")["context"] == 4096
+    assert result("read", "--session", tmp_path / "a.session", tmp_path / "text")["context"] == 4096
+    assert result("generate", "--prompt", "a", "-n", "2")["context"] == 4096
+    assert result("generate", "--prompt", "a", "-n", "2", "--context", "64")["context"] == 64
+    bench = run([PROGRAM, "bench", *opened, "-p", "8", "-n", "2", "-r", "1", "-o", "json"])
+    assert {row["context"] for row in json.loads(bench.stdout)} == {4096}
+    shown = run([PROGRAM, "perplexity", *opened, "--text", tmp_path / "text"]).stdout
+    assert "context: 4096 tokens, the model's own" in shown
+    chat = run([PROGRAM, "chat", *opened], input="")
+    assert "with a context of 4096 tokens" in chat.stderr
 
 
 def test_a_known_model_that_cannot_be_fetched_says_how_to_place_it(tmp_path):

@@ -11,6 +11,7 @@ import torch
 from test_language_model import NAMES, language_model
 from test_perplexity import trained  # noqa: F401  (a tiny model with a fast weight layer)
 from test_training_process import PROGRAM, ROOT, run
+from tiny_gguf import write_tiny_gguf
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import make_goldens  # noqa: E402
@@ -100,12 +101,13 @@ def generate(model, *flags):
 
 def test_a_session_on_file_goes_on_as_if_it_had_never_stopped(trained, tmp_path):
     model, session = trained[0], tmp_path / "a.session"
+    exact = ["--session", session, "--session-precision", "fp32"]
     for flags in (["--temperature", "0"], ["--seed", "5"]):
         session.unlink(missing_ok=True)
         whole = generate(model, "--prompt", "language models", "-n", 60, *flags)
         assert whole.returncode == 0, whole.stderr
-        parts = generate(model, "--session", session, "--prompt", "language models", "-n", 25, *flags).stdout[:-1]
-        parts += generate(model, "--session", session, "-n", 35, *flags).stdout[:-1]
+        parts = generate(model, *exact, "--prompt", "language models", "-n", 25, *flags).stdout[:-1]
+        parts += generate(model, *exact, "-n", 35, *flags).stdout[:-1]
         assert parts == whole.stdout[:-1] and len(parts) >= 50
 
 
@@ -113,7 +115,7 @@ def test_reading_then_writing_equals_one_prompt(trained, tmp_path):
     model, text, _ = trained
     session = tmp_path / "a.session"
     reading = run([PROGRAM, "read", "--model", model, "--threads", "1", "--session", session, "--json",
-                   "--save-every", "700", text])
+                   "--session-precision", "fp32", "--save-every", "700", text])
     assert reading.returncode == 0, reading.stderr
     read = json.loads(reading.stdout)
     scored = json.loads(run([PROGRAM, "perplexity", "--model", model, "--threads", "1", "--text", text, "--method", "fwl",
@@ -180,6 +182,46 @@ def test_session_show_reset_decay_and_copy(trained, tmp_path):
     assert run([PROGRAM, "session", "copy", session]).returncode == 2
 
 
+def test_dropping_the_context_keeps_what_was_learned(trained, tmp_path):
+    model, text, _ = trained
+    session = tmp_path / "a.session"
+    reading = run([PROGRAM, "read", "--model", model, "--threads", "1", "--session", session, text])
+    assert reading.returncode == 0, reading.stderr
+    before = json.loads(run([PROGRAM, "session", "show", session, "--json"]).stdout)
+    dropped = run([PROGRAM, "session", "drop-context", session])
+    assert dropped.returncode == 0, dropped.stderr
+    after = json.loads(run([PROGRAM, "session", "show", session, "--json"]).stdout)
+    assert after["state"] == before["state"] and after["fast_tokens"] == before["fast_tokens"] > 0
+    assert after["tokens_read"] == after["cached_tokens"] == 0 and after["base_bytes"] < 200 < before["base_bytes"]
+
+    def first_loss(*flags):
+        prompt = ["--prompt", text.read_text()[:300], "-n", 1, "--json"]
+        return json.loads(generate(model, *prompt, *flags).stdout)["prompt_nll"]
+
+    assert first_loss("--session", session) < first_loss()
+    assert run([PROGRAM, "session", "drop-context", text]).returncode == 1
+
+
+def test_a_session_file_is_smaller_in_bf16_and_q8_and_goes_on_nearly_the_same(tmp_path):
+    model = write_tiny_gguf(tmp_path / "tiny.gguf")
+    text = (ROOT / "LICENSE").read_text()
+    (tmp_path / "text").write_text(text[:3000])
+
+    def read_on(precision):
+        session = tmp_path / f"{precision}.session"
+        flags = ["--session", session, "--session-precision", precision]
+        assert run([PROGRAM, "read", "--model", model, "--threads", "1", *flags, tmp_path / "text"]).returncode == 0
+        size = session.stat().st_size
+        rest = generate(model, *flags, "--prompt", text[3000:3300], "-n", 1, "--json")
+        assert rest.returncode == 0, rest.stderr
+        return size, json.loads(rest.stdout)["prompt_nll"]
+
+    (full, exact), (half, near), (quarter, rough) = (read_on(precision) for precision in ("fp32", "bf16", "q8"))
+    assert half < 0.55 * full and quarter < 0.32 * full
+    whole = json.loads(generate(model, "--prompt", text[:3300], "-n", 1, "--json").stdout)
+    assert whole["prompt_tokens"] > 0 and near == pytest.approx(exact, abs=5e-3) and rough == pytest.approx(exact, abs=2e-2)
+
+
 def damaged(kind, good):
     if kind == "truncated":
         return good[:-20]
@@ -239,10 +281,11 @@ def chat(model, tmp_path, lines, *flags):
 
 def test_chat_undoes_saves_and_goes_on(trained, tmp_path):
     model, session = trained[0], tmp_path / "a.session"
+    exact = ["--session", session, "--session-precision", "fp32"]
     both, _ = chat(model, tmp_path, ["models", "weights"])
     assert both.count("> ") >= 3
-    first, _ = chat(model, tmp_path, ["models"], "--session", session)
-    second, notes = chat(model, tmp_path, ["weights"], "--session", session)
+    first, _ = chat(model, tmp_path, ["models"], *exact)
+    second, notes = chat(model, tmp_path, ["weights"], *exact)
     assert "Continuing" in notes
     assert first[:-3] + second == both  # each conversation ends with a prompt and a newline
     undone, notes = chat(model, tmp_path, ["models", "/stats", "text", "/undo", "/stats", "weights"])

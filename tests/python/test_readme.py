@@ -46,6 +46,23 @@ def test_the_shipped_adapters_are_those_that_were_tested():
         assert any(f"+sha256:{digest}" in result for result in results), adapter
 
 
+def perplexities(path):
+    result = json.loads((ROOT / "results/adapter" / path).read_text())["result"]
+    return [f"{method['perplexity']:.2f}" for method in result["methods"]]
+
+
+def test_the_adapters_say_the_perplexities_of_both_contexts():
+    for adapter, row in (("smollm2-135m", "fast-only"), ("smollm2-135m-books", "boundary")):
+        text = (ROOT / f"adapters/{adapter}/README.md").read_text()
+        assert "| base, 8,192 | this layer, 8,192 | base, 2,048 | this layer, 2,048 |" in text
+        for label, name in (("four held-out books", "books"), ("Wikipedia (WikiText-103 test)", "wikipedia"),
+                            ("Python's reference", "reference")):
+            cells = re.search(rf"^\| {re.escape(label)} \| (.*) \|$", text, re.M).group(1).split(" | ")
+            short = [*perplexities(f"smollm2-{name}-base-0.json"), *perplexities(f"smollm2-{name}-{row}-0.json")]
+            long = [perplexities(f"context-8192/{name}-fast-only.json")[0], perplexities(f"context-8192/{name}-{row}.json")[1]]
+            assert cells == [*long, *short], (adapter, label)  # without fast weights, fast-only is the base
+
+
 def test_the_readme_example_runs():
     examples = re.findall(r"```python\n(.*?)```", README, re.S)
     assert examples

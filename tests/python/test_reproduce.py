@@ -83,7 +83,8 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     overview = (tmp_path / "results/report.html").read_text()
     assert "<h2>small: tiny</h2>" in overview and "small/tiny.html" in overview and overview.count("aria-label") == 3
     summary = (tmp_path / "results/small/summary.md").read_text().splitlines()
-    assert len(summary) == 3 and summary[2].startswith(f"| tiny | {rows[0]['result']['perplexity']:.3f} | ")
+    assert len(summary) == 3 and summary[2].startswith(
+        f"| tiny | bits per byte | 5 | {rows[0]['result']['bits_per_byte']:.3f} | ")
     again = run(command)
     commands = [line for line in again.stderr.splitlines() if line.startswith("$ fwl")]
     assert again.stdout == made.stdout and [line.split()[2] for line in commands] == ["report"]

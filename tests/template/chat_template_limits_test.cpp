@@ -14,7 +14,7 @@ std::string repeated(std::string_view part, int times) {
 
 std::string outcome(std::string_view source) {
   try {
-    return ChatTemplate("t", source, "", "").render({{"user", "Hi"}}, true);
+    return ChatTemplate("t", source, "", "").render({{"user", "Hi"}}, true).text();
   } catch (const UserError& error) {
     return error.what();
   }

@@ -13,7 +13,7 @@ const std::vector<ChatMessage> turns = {{"user", "a"}, {"assistant", " b "}, {"u
 const std::vector<ChatMessage> system_first = {{"system", "S"}, {"user", "a"}};
 
 std::string rendered(std::string_view source, const std::vector<ChatMessage>& messages = one, bool prompt = true) {
-  return ChatTemplate("t", source, "<s>", "</s>").render(messages, prompt);
+  return ChatTemplate("t", source, "<s>", "</s>").render(messages, prompt).text();
 }
 
 std::string error_of(std::string_view source, const std::vector<ChatMessage>& messages = one) {
@@ -86,8 +86,8 @@ TEST(ChatTemplate, BrokenUtf8PassesThrough) {
 
 TEST(ChatTemplate, TheSameTemplateRendersTwice) {
   const ChatTemplate chat("t", "{% set ns = namespace(n=0) %}{% set ns.n = ns.n + 1 %}{{ ns.n }}", "", "");
-  EXPECT_EQ(chat.render(one, true), "1");
-  EXPECT_EQ(chat.render(one, true), "1");
+  EXPECT_EQ(chat.render(one, true).text(), "1");
+  EXPECT_EQ(chat.render(one, true).text(), "1");
 }
 
 TEST(ChatTemplate, WhatIsNotUnderstoodIsOneLineWithItsPlace) {

@@ -9,9 +9,12 @@ namespace {
 std::string split(const std::vector<AddedToken>& tokens, std::string_view text) {
   AddedTokenFinder finder;
   for (const auto& token : tokens) finder.add(token);
+  const auto all = MarkedText::all_markup(std::string(text));
+  const std::string where = "t";
+  EncodeBudget budget(where, text.size());
   std::string result;
   finder.split(
-      text, [&](std::string_view rest) { result += "|" + std::string(rest); },
+      all.text(), all.markup(), budget, [&](std::string_view rest) { result += "|" + std::string(rest); },
       [&](TokenId id) { result += "|<" + std::to_string(id) + ">"; });
   return result;
 }

@@ -49,12 +49,41 @@ TEST(BpeTokenizer, MergesInTheOrderInWhichTheyWereLearned) {
 
 TEST(BpeTokenizer, FindsAddedTokensBeforeItSplits) {
   const auto tokenizer = open(sample_tokenizer_json());
-  EXPECT_EQ(tokenizer.encode("in<|endoftext|>the<|endoftext"), [&] {
+  EXPECT_EQ(tokenizer.encode(MarkedText::all_markup("in<|endoftext|>the<|endoftext")), [&] {
     auto expected = ids({259, 262, 257});
     tokenizer.encode("<|endoftext", expected);
     return expected;
   }());
   EXPECT_EQ(tokenizer.decode(ids({262, 257})), "<|endoftext|>the");
+}
+
+TEST(BpeTokenizer, PlainTextNeverBecomesAControlToken) {
+  auto root = sample_tokenizer_json();
+  root["model"]["ignore_merges"] = true;  // a piece that is a token becomes that token
+  root["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const std::string text = "<|endoftext|>";
+  const std::vector<TokenId> spelled(text.begin(), text.end());
+  EXPECT_EQ(open(root).encode(text), spelled);
+  root["added_tokens"][0]["special"] = false;  // as some files have it
+  EXPECT_EQ(open(root).encode(text), spelled);
+  root["normalizer"] = {{"type", "NFC"}};
+  EXPECT_EQ(open(root).encode(text), spelled);
+}
+
+TEST(BpeTokenizer, ControlTokensAreFoundOnlyWhereAllOfThemIsMarkup) {
+  auto root = sample_tokenizer_json();
+  for (const bool is_normalized : {false, true}) {
+    root["added_tokens"][0]["normalized"] = is_normalized;
+    root["normalizer"] = is_normalized ? nlohmann::json{{"type", "NFC"}} : nlohmann::json();
+    const auto tokenizer = open(root);
+    auto text = MarkedText::all_markup("in<|endoftext|>");
+    text += MarkedText::plain("e\u0301<|endoftext|><|end");
+    text += MarkedText::all_markup("oftext|>in<|endoftext|>");
+    auto expected = ids({259, 262});
+    tokenizer.encode("e\u0301<|endoftext|><|endoftext|>in", expected);
+    expected.push_back(262);
+    EXPECT_EQ(tokenizer.encode(text), expected);
+  }
 }
 
 TEST(BpeTokenizer, EveryByteStringComesBack) {

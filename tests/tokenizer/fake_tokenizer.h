@@ -9,10 +9,9 @@ namespace fwl {
 class FakeTokenizer : public Tokenizer {
  public:
   explicit FakeTokenizer(int64_t vocabulary_size = 256) : vocabulary_size_(vocabulary_size) {}
-  using Tokenizer::encode;
   std::string kind() const override { return "fake"; }
   int64_t vocabulary_size() const override { return vocabulary_size_; }
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+  void encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const override {
     for (const char byte : text) ids.push_back(static_cast<uint8_t>(byte));
   }
   std::string decode(std::span<const TokenId> ids) const override { return {ids.begin(), ids.end()}; }
@@ -27,8 +26,7 @@ class FakeTokenizer : public Tokenizer {
 class LineLengthTokenizer : public FakeTokenizer {
  public:
   LineLengthTokenizer() : FakeTokenizer(100000) {}
-  using Tokenizer::encode;
-  void encode(std::string_view text, std::vector<TokenId>& ids) const override {
+  void encode_marked(std::string_view text, Markup, std::vector<TokenId>& ids) const override {
     while (!text.empty()) {
       const auto length = std::min(text.find('\n'), text.size() - 1) + 1;
       ids.push_back(static_cast<TokenId>(length));

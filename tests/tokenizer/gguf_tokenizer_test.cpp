@@ -45,10 +45,43 @@ std::unique_ptr<Tokenizer> open(const Vocabulary& vocabulary) {
 
 TEST(GgufTokenizer, ByteLevelBpeKnowsItsPatternAndControlTokens) {
   const auto tokenizer = open({});
-  EXPECT_EQ(tokenizer->encode("the12<|im_end|>"), (std::vector<TokenId>{257, '1', '2', 258}));
+  EXPECT_EQ(tokenizer->encode(MarkedText::all_markup("the12<|im_end|>")), (std::vector<TokenId>{257, '1', '2', 258}));
   EXPECT_EQ(tokenizer->end_token(), 258);
   EXPECT_EQ(tokenizer->begin_token(), std::nullopt);
   EXPECT_EQ(tokenizer->vocabulary_size(), 259);
+}
+
+// As Gemma's files have it: the unknown token is a control token, and named by its id.
+std::string unmarked_unknown(bool has_id, const std::string& unknown) {
+  const std::vector<std::string> tokens = {"<pad>", unknown, "\xE2\x96\x81", "a",
+                                           "\xE2\x96\x81"
+                                           "a"};
+  GgufMaker maker;
+  maker.header(0, has_id ? 5 : 4);
+  maker.key("tokenizer.ggml.model", GgufKind::text).text("llama");
+  maker.key("tokenizer.ggml.tokens", GgufKind::array).array(GgufKind::text, tokens.size());
+  for (const auto& token : tokens) maker.text(token);
+  maker.key("tokenizer.ggml.scores", GgufKind::array).array(GgufKind::float32, tokens.size());
+  for (size_t index = 0; index < tokens.size(); ++index) maker.number(-static_cast<float>(index));
+  maker.key("tokenizer.ggml.token_type", GgufKind::array).array(GgufKind::int32, tokens.size());
+  for (const int32_t type : {3, 3, 1, 1, 1}) maker.number(type);
+  if (has_id) maker.key("tokenizer.ggml.unknown_token_id", GgufKind::uint32).number(uint32_t{1});
+  return maker.bytes();
+}
+
+TEST(GgufTokenizer, AnUnknownTokenIsFoundByItsIdOrName) {
+  for (const auto& bytes : {unmarked_unknown(true, "<what>"), unmarked_unknown(false, "<unk>")}) {
+    const auto tokenizer = open_gguf_tokenizer(GgufFile("test.gguf", std::as_bytes(std::span(bytes))));
+    EXPECT_EQ(tokenizer->encode("a"), (std::vector<TokenId>{4}));
+    EXPECT_EQ(tokenizer->encode("ab"), (std::vector<TokenId>{4, 1}));
+  }
+  const auto none = unmarked_unknown(false, "<what>");
+  try {
+    open_gguf_tokenizer(GgufFile("test.gguf", std::as_bytes(std::span(none))));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("expected an unknown token"), std::string::npos) << error.what();
+  }
 }
 
 TEST(GgufTokenizer, ContradictionsAreClearErrors) {
