@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
 NAMES = sorted(path.name for path in GOLDENS.iterdir())
+DECODERS = [name for name in NAMES if not name.startswith(("xl", "gpt2"))]
 TOLERANCE = 1e-5
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -164,7 +165,18 @@ def test_a_sliding_window_equals_a_mask_over_the_last_positions():
         assert max(sizes[150:]) == max(sizes[:150])  # the cache stays flat
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama-grouped"])
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_window_slides_over_texts_of_any_length(name):
+    model = fwl.open_base(str(GOLDENS / name))
+    context = {"context": 6, "long_text": "slide"}
+    tokens = torch.randint(0, 61, (2, 90))
+    with torch.no_grad():
+        whole = read_in_segments(model, [tokens], **context)[0]
+        for lengths in ([1] * 90, [40, 3, 47]):
+            assert differ(torch.cat(read_in_segments(model, tokens.split(lengths, 1), **context), 1), whole) < 2e-5
+
+
+@pytest.mark.parametrize("name", ["gpt2", *DECODERS])
 def test_a_window_that_restarts_reads_its_last_half_again(name):
     model = fwl.open_base(str(GOLDENS / name))
     tokens = torch.randint(0, 61, (2, 30))

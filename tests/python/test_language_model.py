@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
-NAMES = ["gpt2", "llama-grouped", "xl-divided", "xl-shared-biases", "sparse"]
+NAMES = ["gpt2", "llama-grouped", "gemma3", "phi4-longrope", "olmo2", "smollm3", "xl-divided", "xl-shared-biases", "sparse"]
 TOLERANCE = 1e-5
 
 
