@@ -50,7 +50,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const std::string& where, const n
   if (json_field<std::string>(where, model, "type", "BPE") == "Unigram")
     return unigram_from_json(where, root, config_json);
   const bool is_piecewise = json_field<bool>(where, model, "byte_fallback", false);
-  auto vocabulary = is_piecewise ? vocabulary_from_json(where, root) : parse_tokenizer_json(where, root);
+  auto vocabulary = is_piecewise ? vocabulary_from_json(where, root) : read_tokenizer_json(where, root);
   find_begin_and_end(where, config_json, vocabulary);
   if (!is_piecewise) return std::make_unique<BpeTokenizer>(where, std::move(vocabulary));
   return std::make_unique<PieceBpeTokenizer>(where, std::move(vocabulary), parse_space_marks(where, root));

@@ -97,10 +97,10 @@ BpeVocabulary vocabulary_from_json(const std::string& where, const Json& root) {
 }
 
 BpeVocabulary parse_tokenizer_json(const std::string& where, std::string_view json) {
-  return parse_tokenizer_json(where, parse_json_object(where, json));
+  return read_tokenizer_json(where, parse_json_object(where, json));
 }
 
-BpeVocabulary parse_tokenizer_json(const std::string& where, const Json& root) {
+BpeVocabulary read_tokenizer_json(const std::string& where, const Json& root) {
   auto vocabulary = vocabulary_from_json(where, root);
   vocabulary.splits = parse_pre_tokenizer(where + ": pre_tokenizer", json_or_null(root, "pre_tokenizer"));
   vocabulary.is_nfc = asks_for_nfc(where + ": normalizer", json_or_null(root, "normalizer"));
