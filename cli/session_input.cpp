@@ -6,6 +6,7 @@
 
 #include "cli/new_context.h"
 #include "model/session_file.h"
+#include "model/session_notes.h"
 #include "support/error.h"
 #include "tokenizer/json_field.h"
 
@@ -133,7 +134,8 @@ void OpenedSession::set_path(const std::string& path) {
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
+  if (!path_.empty())
+    save_session_with_notes(model(), session_, path_, opened_.identity, precision_, notes_of(documents_));
 }
 
 void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {

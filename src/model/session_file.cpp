@@ -216,23 +216,22 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   return session;
 }
 
-void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
-                                 CachePrecision precision) const {
+void save_session_with_notes(const LanguageModel& model, const Session& session, const std::string& path,
+                             const std::string& identity, CachePrecision precision, TextMap notes) {
   TensorMap tensors;
-  append_session(tensors, session, precision);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  model.append_session(tensors, session, precision);
+  notes.insert({{"format", session_format}, {"architecture", model.base().architecture()}, {"model", identity}});
+  save_checked_tensors(tensors, path, std::move(notes));
 }
 
 void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
                             const std::string& identity, const std::string& note) {
-  TensorMap tensors;
-  model.append_session(tensors, session);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format},
-                        {"architecture", model.base().architecture()},
-                        {"model", identity},
-                        {note_key, note}});
+  save_session_with_notes(model, session, path, identity, CachePrecision::full, {{note_key, note}});
+}
+
+void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
+                                 CachePrecision precision) const {
+  save_session_with_notes(*this, session, path, identity, precision, {});
 }
 
 std::string session_note(const std::string& path) {

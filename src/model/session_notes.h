@@ -8,6 +8,9 @@
 namespace fwl {
 
 // The KV cache is kept exactly: the session goes on with the same bits.
+// Notes by name, beside the session's own ones.
+void save_session_with_notes(const LanguageModel& model, const Session& session, const std::string& path,
+                             const std::string& identity, CachePrecision precision, TextMap notes);
 void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
                             const std::string& identity, const std::string& note);
 std::string session_note(const std::string& path);  // empty: none
