@@ -25,7 +25,8 @@ std::map<std::string, int64_t> documents_in(const std::string& path) {
   if (found == reader.metadata().end()) return {};
   std::map<std::string, int64_t> documents;
   const auto where = path + ": documents";
-  for (const auto& [hash, tokens] : parse_json_object(where, found->second).items()) {
+  const auto stored = parse_json_object(where, found->second);
+  for (const auto& [hash, tokens] : stored.items()) {
     if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
     documents[hash] = tokens.get<int64_t>();
   }

@@ -78,7 +78,6 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
 void Generator::generate_tokens(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text,
                                 Generation& generation) {
   const auto* tokenizer = model_.tokenizer();
-  const auto end_token = tokenizer && !options.ignore_end ? tokenizer->end_token() : std::nullopt;
   std::optional<TextStream> stream;
   if (tokenizer) stream.emplace(*tokenizer, session_.sampler.recent, options.stops);
   const auto show = [&](const std::string& text) {
@@ -91,12 +90,13 @@ void Generator::generate_tokens(const GenerationOptions& options, const std::fun
   while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
     throw_if_interrupted();
     const auto logits = stepper.next_logits().to(at::kCPU, at::kFloat).contiguous();  // 1,V
-    const auto token =
-        sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())}, session_.sampler);
+    // Published matrices may have more rows than the vocabulary has tokens.
+    const int64_t choices = tokenizer ? std::min(logits.numel(), tokenizer->vocabulary_size()) : logits.numel();
+    const auto token = sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(choices)}, session_.sampler);
     stepper.read(token);
     remember(token);
     generation.tokens.push_back(token);
-    if (end_token && token == *end_token) {
+    if (tokenizer && !options.ignore_end && tokenizer->ends_answer(static_cast<TokenId>(token))) {
       generation.stop_reason = StopReason::end_token;
       break;
     }

@@ -62,7 +62,7 @@ at::Tensor take_cache(TensorReader& reader, const std::string& name, std::vector
   return rounded.to(type) * reader.take_finite(name + scale_suffix, shape, type);
 }
 
-BaseState take_base(TensorReader& reader, const BaseModel& model) {
+BaseState take_base(TensorReader& reader, const BaseModel& model, int64_t undo_tokens) {
   const auto numbers = reader.take_numbers("base.numbers", 5);
   const int64_t most = int64_t{1} << 40;
   for (const auto number : numbers)
@@ -71,6 +71,7 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   state.tokens_read = numbers[1];
   state.cached_tokens = numbers[2];
   state.window_start = numbers[3];
+  state.undo_tokens = undo_tokens;
   if (state.window_start > state.tokens_read)
     fail(reader.path(), "a text that goes on", "impossible positions", "the file is damaged");
   state.cache.resize(static_cast<size_t>(std::min<int64_t>(numbers[4], 1 << 20)));
@@ -198,7 +199,8 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session, C
 
 Session LanguageModel::take_session(TensorReader& reader) const {
   Session session;
-  session.base = take_base(reader, *base_);
+  const bool has_blocks = blocks_ && reader.has(std::string(block_state_prefix) + "sequences");
+  session.base = take_base(reader, *base_, has_blocks ? blocks_->options().chunk_tokens : 0);
   if (reader.has("last_hidden"))
     session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, base_->dtype())
                               .to(base_->device());
@@ -208,10 +210,7 @@ Session LanguageModel::take_session(TensorReader& reader) const {
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
   }
-  if (blocks_ && reader.has(std::string(block_state_prefix) + "sequences")) {
-    session.blocks = take_blocks(reader, *blocks_, *base_, session.base);
-    session.base.undo_tokens = blocks_->options().chunk_tokens;
-  }
+  if (has_blocks) session.blocks = take_blocks(reader, *blocks_, *base_, session.base);
   session.sampler = take_sampler(reader, base_->vocabulary_size());
   return session;
 }

@@ -47,8 +47,7 @@ WeightFormat weight_format_from_name(const std::string& name) {
   fail("weights", "quantized or fp32", "'" + name + "'");
 }
 
-GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
-                         std::function<std::string(const std::string&)> file_name)
+GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format, FileName file_name)
     : file_(std::move(file)), format_(format), file_name_(std::move(file_name)) {}
 
 bool GgufWeights::has(const std::string& name) const {
@@ -81,17 +80,18 @@ Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t column
   return format_ == WeightFormat::quantized ? quantized : Matrix(quantized.dequantized());
 }
 
-FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format)
-    : folder_(std::move(folder)), format_(format) {
+FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format, FileName file_name)
+    : folder_(std::move(folder)), format_(format), file_name_(std::move(file_name)) {
   for (const auto& shard : folder_->shards())
     if (shard.has_checksum()) shard.expect_checksum("weights");  // a file of this project
 }
 
 bool FolderWeights::has(const std::string& name) const {
-  return folder_->find(name) != nullptr;
+  return folder_->find(in_file(name)) != nullptr;
 }
 
-const TensorView& FolderWeights::find(const std::string& name, at::IntArrayRef shape) const {
+const TensorView& FolderWeights::find(const std::string& asked, at::IntArrayRef shape) const {
+  const auto name = in_file(asked);
   const auto* view = folder_->find(name);
   if (!view) fail_missing(folder_->path(), name, shape);
   check_shape(folder_->path(), name, shape, view->shape);

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from sealed import BLANK, with_checksum
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
-NAMES = ["gpt2", "llama-grouped", "xl-divided", "xl-shared-biases", "sparse"]
+NAMES = ["gpt2", "llama-grouped", "gemma3", "phi4-longrope", "olmo2", "smollm3", "xl-divided", "xl-shared-biases", "sparse"]
 TOLERANCE = 1e-5
 
 
