@@ -62,7 +62,8 @@ TEST(Quantized, ScalesAreFiniteIfAndOnlyIfTheValuesAre) {
   std::mt19937 random(7);
   for (const auto type : dequantizable_types) {
     if (type == GgufType::F32) continue;
-    EXPECT_TRUE(has_finite_scales(type, std::as_bytes(std::span(random_rows(type, 4, 256)))));
+    const auto rows = random_rows(type, 4, 256);
+    EXPECT_TRUE(has_finite_scales(type, std::as_bytes(std::span(rows))));
     const auto& [_, name, block_values, block_bytes] = info(type);
     int finite_blocks = 0;
     for (int i = 0; i < 300; ++i) {
