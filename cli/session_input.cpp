@@ -6,7 +6,6 @@
 
 #include "cli/new_context.h"
 #include "model/session_file.h"
-#include "model/session_notes.h"
 #include "support/error.h"
 #include "tokenizer/json_field.h"
 
@@ -20,12 +19,11 @@ TextMap notes_of(const std::map<std::string, int64_t>& documents) {
 }
 
 std::map<std::string, int64_t> documents_in(const std::string& path) {
-  const auto reader = open_session_file(path);
-  const auto found = reader.metadata().find(documents_note);
-  if (found == reader.metadata().end()) return {};
+  const auto note = session_note(open_session_file(path), documents_note);
+  if (note.empty()) return {};
   std::map<std::string, int64_t> documents;
   const auto where = path + ": documents";
-  const auto stored = parse_json_object(where, found->second);
+  const auto stored = parse_json_object(where, note);
   for (const auto& [hash, tokens] : stored.items()) {
     if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
     documents[hash] = tokens.get<int64_t>();
@@ -135,8 +133,7 @@ void OpenedSession::set_path(const std::string& path) {
 }
 
 void OpenedSession::save() const {
-  if (!path_.empty())
-    save_session_with_notes(model(), session_, path_, opened_.identity, precision_, notes_of(documents_));
+  if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
 }
 
 void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {

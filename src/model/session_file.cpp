@@ -5,14 +5,12 @@
 
 #include "engine/torch.h"
 #include "model/language_model.h"
-#include "model/session_notes.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {
 
-constexpr const char* note_key = "note";
 constexpr const char* session_format = "fwl-session-2";
 constexpr const char* scale_suffix = ".scale";
 
@@ -215,26 +213,17 @@ Session LanguageModel::take_session(TensorReader& reader) const {
   return session;
 }
 
-void save_session_with_notes(const LanguageModel& model, const Session& session, const std::string& path,
-                             const std::string& identity, CachePrecision precision, TextMap notes) {
-  TensorMap tensors;
-  model.append_session(tensors, session, precision);
-  notes.insert({{"format", session_format}, {"architecture", model.base().architecture()}, {"model", identity}});
-  save_checked_tensors(tensors, path, std::move(notes));
-}
-
-void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
-                            const std::string& identity, const std::string& note) {
-  save_session_with_notes(model, session, path, identity, CachePrecision::full, {{note_key, note}});
-}
-
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
-                                 CachePrecision precision) const {
-  save_session_with_notes(*this, session, path, identity, precision, {});
+                                 CachePrecision precision, const TextMap& notes) const {
+  TensorMap tensors;
+  append_session(tensors, session, precision);
+  TextMap metadata = {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}};
+  metadata.insert(notes.begin(), notes.end());
+  save_checked_tensors(tensors, path, std::move(metadata));
 }
 
-std::string session_note(const std::string& path) {
-  return text_of(open_session_file(path).metadata(), note_key);
+std::string session_note(const TensorReader& reader, const std::string& key) {
+  return text_of(reader.metadata(), key);
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {
