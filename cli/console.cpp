@@ -24,7 +24,14 @@ Console::Console(std::ostream& results, std::ostream& errors, bool is_terminal, 
       printable_(results),
       printable_errors_(errors),
       is_terminal_(is_terminal),
-      is_result_terminal_(is_result_terminal) {}
+      is_result_terminal_(is_result_terminal) {
+  printable_.exceptions(results.exceptions());  // a filter must not hide errors
+}
+
+void Console::ignore_output_errors() {
+  printable_.exceptions(std::ios_base::goodbit);
+  results_.exceptions(std::ios_base::goodbit);
+}
 
 void Console::clear_progress_line() {
   if (has_progress_line_) errors_ << "\r\033[K";

@@ -20,6 +20,7 @@ class Console {
   // Text as it is, where it is not shown but kept: a terminal gets the filtered one.
   std::ostream& text_out() { return is_result_terminal_ ? printable_ : results_; }
   std::ostream& error_stream() { return errors_; }
+  void ignore_output_errors();  // from now on: what is left to say goes to the error stream, which flushes the results
   bool is_terminal() const { return is_terminal_; }
 
   void note(const std::string& line);   // a plain line on the error stream

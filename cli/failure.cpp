@@ -60,7 +60,7 @@ int failed(Console& console, const std::string& line) {
 
 int report_failure(Console& console) {
   const int code = errno;
-  console.out().exceptions(std::ios_base::goodbit);  // printing to the error stream flushes it
+  console.ignore_output_errors();
   try {
     throw;
   } catch (const UsageError& error) {
