@@ -90,8 +90,9 @@ class LanguageModel {
   std::vector<DriftFigure> drift(const Session& session) const;
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
+  // `notes` are kept with it.
   void save_session(const Session& session, const std::string& path, const std::string& identity,
-                    CachePrecision precision = CachePrecision::full) const;
+                    CachePrecision precision = CachePrecision::full, const TextMap& notes = {}) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
   void append_session(TensorMap& tensors, const Session& session,

@@ -12,7 +12,7 @@
 #include "files/atomic_file.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
-#include "model/session_notes.h"
+#include "model/session_file.h"
 #include "sessions/session_errors.h"
 #include "support/printable.h"
 
@@ -20,6 +20,7 @@ namespace fwl {
 namespace {
 
 constexpr const char* suffix = ".session";
+constexpr const char* notes_key = "notes";
 constexpr size_t longest_id = 64;
 
 bool is_id_letter(char letter) {
@@ -78,7 +79,9 @@ std::vector<SessionFiles::Entry> SessionFiles::list(const std::string& owner) co
 }
 
 StoredSession SessionFiles::load_file(const std::string& path) const {
-  return {model_.load_session(path, identity_), session_note(path)};
+  const auto reader = open_session_file(path);
+  const auto notes = reader.metadata().find(notes_key);
+  return {model_.load_session(path, identity_), notes == reader.metadata().end() ? std::string() : notes->second};
 }
 
 StoredSession SessionFiles::load(const SessionKey& key) const {
@@ -99,7 +102,7 @@ void SessionFiles::keep_before(const SessionKey& key) const {
 void SessionFiles::save(const SessionKey& key, const StoredSession& stored) const {
   make_folder(folder_ + "/" + key.owner);
   keep_before(key);
-  save_session_with_note(model_, stored.session, path(key), identity_, stored.notes);
+  model_.save_session(stored.session, path(key), identity_, CachePrecision::full, {{notes_key, stored.notes}});
 }
 
 void SessionFiles::change(const SessionKey& key, const std::function<void(const std::string& path)>& action) const {
