@@ -67,8 +67,9 @@ void PieceBpeTokenizer::read_bytes() {
 }
 
 void PieceBpeTokenizer::encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const {
+  EncodeBudget budget(where_, text.size());
   added_.split(
-      text, markup, [&](std::string_view part) { encode_part(part, part.data() == text.data(), ids); },
+      text, markup, budget, [&](std::string_view part) { encode_part(part, part.data() == text.data(), ids); },
       [&](TokenId id) { ids.push_back(id); });
 }
 
