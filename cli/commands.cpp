@@ -3,8 +3,6 @@
 
 namespace fwl {
 
-Command serve_command();
-
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
   commands.push_back(get_command());

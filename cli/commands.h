@@ -21,6 +21,7 @@ Command generate_command();
 Command chat_command();
 Command read_command();
 Command session_command();
+Command serve_command();
 Command reproduce_command();
 Command completion_command();
 Command man_command();

@@ -71,7 +71,8 @@ TEST(TemporaryFile, HasNoNameUntilItIsRenamed) {
 TEST(BlockChecksums, OnlyBlocksThatAreReadAreChecked) {
   std::string text(1000, 'x');
   BlockHasher hasher(256);
-  for (size_t start = 0; start < text.size(); start += 99) hasher.update(text.data() + start, std::min<size_t>(99, text.size() - start));
+  for (size_t start = 0; start < text.size(); start += 99)
+    hasher.update(text.data() + start, std::min<size_t>(99, text.size() - start));
   const auto digests = hasher.finish();
   EXPECT_EQ(digests.size(), 4U);
   text[600] = 'y';
@@ -79,8 +80,9 @@ TEST(BlockChecksums, OnlyBlocksThatAreReadAreChecked) {
   EXPECT_EQ(message_of([&] { blocks.expect_whole(0, 512); }), "no error");
   EXPECT_EQ(message_of([&] { blocks.expect_whole(768, 232); }), "no error");
   EXPECT_NE(message_of([&] { blocks.expect_whole(500, 13); }).find("others from byte 512 on"), std::string::npos);
-  EXPECT_NE(message_of([&] { BlockChecksums("a file", std::as_bytes(std::span(text)), 100, digests); }).find("10 blocks"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { BlockChecksums("a file", std::as_bytes(std::span(text)), 100, digests); }).find("10 blocks"),
+      std::string::npos);
 }
 
 }  // namespace
