@@ -86,6 +86,7 @@ int64_t CachedModel::window_room(const BaseState& state) const {
 
 void CachedModel::rewind(BaseState& state, int64_t tokens) const {
   BaseModel::rewind(state, tokens);
+  count_layer_tokens(state);
   for (auto& cached : state.layer_tokens) cached -= tokens;
   if (state.recent.defined()) state.recent = state.recent.slice(1, 0, state.recent.size(1) - tokens);
 }

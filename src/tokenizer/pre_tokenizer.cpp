@@ -7,6 +7,7 @@
 #include <map>
 
 #include "support/error.h"
+#include "support/near_name.h"
 
 namespace fwl {
 namespace {
@@ -65,7 +66,7 @@ std::vector<SplitStep> published_split(std::string_view where, std::string_view 
   std::vector<std::string> names;
   for (const auto& [known, steps] : published()) names.push_back(known);
   fail(where, fmt::format("one of {}", fmt::join(names, ", ")), fmt::format("'{}'", name),
-       "its split pattern is not known");
+       did_you_mean(name, names));
 }
 
 bool is_published(const SplitStep& step) {

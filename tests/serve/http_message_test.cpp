@@ -40,7 +40,7 @@ TEST(Base64, RoundTripsAndRefusesOtherText) {
 
 HttpRequest request_with(const std::string& name, const std::string& value) {
   HttpRequest request;
-  request.headers = {{"host", "localhost:8080"}, {name, value}};
+  request.headers = {{name, value}, {"host", "localhost:8080"}};  // the first of a name counts
   return request;
 }
 
