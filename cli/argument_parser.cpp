@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "files/memory_map.h"
 #include "support/error.h"
 #include "support/near_name.h"
 
@@ -173,7 +174,8 @@ Request parse_arguments(Command& command, const std::vector<std::string>& argume
     throw UsageError(fmt::format("fwl {}: {} (see fwl {} --help)", command.name, error.what(), command.name));
   }
   reject_extras(command, app);
-  if (!common.config_path.empty()) command.fields.load_toml(common.config_path);
+  command.config_path = common.config_path;
+  if (!common.config_path.empty()) command.fields.load_toml(common.config_path, MemoryMap(common.config_path).text());
   apply_flags(command, texts);
   apply_settings(command, common.settings);
   require_all(command);

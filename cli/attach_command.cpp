@@ -9,6 +9,7 @@
 #include "cli/model_name.h"
 #include "cli/text_input.h"
 #include "cli/train_console.h"
+#include "files/folder.h"
 #include "store/open_base.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -43,8 +44,10 @@ void describe(Fields& fields, Options& options) {
 AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
-  const auto path = token_file_of(text, options.input.documents, options.attach.base,
-                                  (folder / fmt::format("{}.tokens", name)).string(), console);
+  make_folder(folder.string());
+  const auto made = (folder / fmt::format("{}.tokens", name)).string();
+  const FileLock lock(made);  // until they are open: another run may have another text
+  const auto path = token_file_of(text, options.input.documents, options.attach.base, made, console);
   auto tokens = std::make_shared<const TokenFile>(path);
   const auto tokenizer = open_tokenizer(options.attach.base);
   if (tokens->tokenizer_hash() != tokenizer->hash())
@@ -58,6 +61,8 @@ int run(Options& options, Console& console) {
   const auto device = apply(options.engine);
   if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
   options.attach.base = find_model("--base", options.attach.base, console);
+  make_folder(options.out);
+  FileLock lock(options.out);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
   AttachTask task(options.attach, std::move(base), open_text(options, options.input.text, "train", console),
                   open_text(options, options.input.valid_text, "valid", console), console.progress("hidden states"));
@@ -65,12 +70,14 @@ int run(Options& options, Console& console) {
   add_fields(fields, options.attach);
   if (!options.start.empty()) {
     options.start = find_adapter(options.start, console);
-    start_from(task.parameters(), (fs::path(options.start) / "adapter.safetensors").string());
+    start_from(task.parameters(), open_adapter_weights(options.start));
     fields.add("start_from", options.start, "");
   }
   TrainConsole observer(console, options.attach.run);
-  Trainer trainer(task, {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume},
-                  observer);
+  Trainer trainer(
+      task,
+      {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume, std::move(lock)},
+      observer);
   trainer.run();
   console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;

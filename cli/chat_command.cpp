@@ -127,11 +127,8 @@ class Chat {
     if (position == std::string::npos)
       fail(options_.input.model + ": chat template", "one that renders assistant messages", "one that omits them");
     auto rest = text.substr(position + answered.size());
-    const auto& end_text = opened_.conventions().end_text;
-    const auto end_token = opened_.tokenizer().end_token();
     const auto& recent = opened_.session().sampler.recent;
-    if (end_token && !recent.empty() && recent.back() == *end_token && rest.starts_with(end_text))
-      rest.remove_prefix(end_text.size());
+    if (!recent.empty()) rest = opened_.tokenizer().without_end(rest, static_cast<TokenId>(recent.back()));
     return all.part(rest);
   }
 

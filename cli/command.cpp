@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "cli/argument_parser.h"
+#include "cli/failure.h"
+#include "cli/output_check.h"
 #include "cli/version.h"
 #include "support/error.h"
-#include "support/interrupt.h"
 #include "support/near_name.h"
 
 namespace fwl {
@@ -22,6 +25,7 @@ int run_one(Command& command, const std::vector<std::string>& arguments, Console
     case Request::run:
       break;
   }
+  check_outputs(command);
   return command.run(console);
 }
 
@@ -64,19 +68,12 @@ int dispatch(const std::vector<std::string>& arguments, Console& console) {
 
 int run_command_line(const std::vector<std::string>& arguments, Console& console) {
   try {
-    return dispatch(arguments, console);
-  } catch (const UsageError& error) {
-    console.error(error.what());
-    return 2;
-  } catch (const UserError& error) {
-    console.error(error.what());
-    return 1;
-  } catch (const Interrupted& interrupt) {
-    console.error("interrupted");
-    return 128 + interrupt.signal();
-  } catch (const std::exception& error) {
-    console.error(fmt::format("internal error: {}", error.what()));
-    return 1;
+    const int code = dispatch(arguments, console);
+    errno = 0;
+    console.out().flush();
+    return code;
+  } catch (...) {
+    return report_failure(console);
   }
 }
 

@@ -18,6 +18,7 @@ struct Command {
   Fields fields;                       // bound to options that the command owns
   std::function<int(Console&)> run;    // returns the exit code
   std::shared_ptr<void> options = {};  // keeps the bound options alive
+  std::string config_path = {};        // of --config, if it was given
 };
 
 // Makes a command around its own option struct: `describe(fields, options)` lists the fields once, for every source.

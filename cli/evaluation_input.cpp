@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,8 +25,8 @@ constexpr int64_t usual_segment = 512;      // shorter than a window, so that ru
 
 void add_fields(Fields& fields, EvaluationInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f");
-  fields.add("tokens", input.tokens, "token file to score");
+  fields.add("text", input.text, "text files and folders to score (or --tokens)").short_name("f").reads_texts();
+  fields.add("tokens", input.tokens, "token file to score").reads_file();
   fields.add("documents", input.documents, "document boundaries, as for fwl tokenize");
   fields.add("special", input.special, "as for fwl tokenize: control tokens that the text spells act as such");
   fields
@@ -55,7 +54,7 @@ void add_fields(Fields& fields, EvaluationInput& input) {
   fields.add("dynamic.reset", input.dynamic.reset, "dynamic evaluation: reset the weights at every window or document");
   fields.add("dynamic.segment", input.dynamic_segment, "dynamic evaluation: tokens between two updates")
       .range(1, 1 << 24);
-  fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics");
+  fields.add("train_tokens", input.train_tokens, "dynamic-rms: training data for the gradient statistics").reads_file();
   fields.add("train_segments", input.train_segments, "dynamic-rms: number of segments of that data to use")
       .range(1, 1 << 30);
 }
@@ -64,29 +63,21 @@ EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) :
   if (input.text.empty() == input.tokens.empty())
     throw UsageError(error_line("text", "--text or --tokens", input.text.empty() ? "neither" : "both"));
   opened_ = open_with_vocabulary(input, WeightFormat::fp32, console);
-  const auto path = input.tokens.empty() ? tokenize(console) : input.tokens;
-  tokens_ = std::make_unique<TokenFile>(path);
+  tokens_ = input.tokens.empty() ? tokenize(console) : std::make_unique<TokenFile>(input.tokens);
+  const auto& path = tokens_->path();
   if (tokens_->tokenizer_hash() != model().tokenizer()->hash())
     fail(path, fmt::format("tokens of {}", input.model), fmt::format("tokens of '{}'", tokens_->tokenizer_name()),
          "tokenized with another vocabulary");
   if (tokens_->size() < 2) fail(path, "at least two tokens", std::to_string(tokens_->size()));
 }
 
-EvaluationData::~EvaluationData() {
-  std::error_code ignored;
-  if (!temporary_path_.empty()) fs::remove(temporary_path_, ignored);
-}
-
-std::string EvaluationData::tokenize(Console& console) {
-  temporary_path_ = (fs::temp_directory_path() / fmt::format("fwl-{}.tokens", getpid())).string();
+std::unique_ptr<TokenFile> EvaluationData::tokenize(Console& console) const {
   TokenizeOptions options;
   options.corpus.inputs = input_.text;
   options.corpus.documents = input_.documents;
   options.special = input_.special;
-  options.out = temporary_path_;
   options.threads = std::max(1U, std::thread::hardware_concurrency());
-  tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize"));
-  return temporary_path_;
+  return std::make_unique<TokenFile>(tokenize_corpus(*model().tokenizer(), options, console.progress("tokenize")).file);
 }
 
 ProtocolOptions EvaluationData::protocol_options(bool is_dynamic) const {

@@ -28,9 +28,6 @@ void add_fields(Fields& fields, EvaluationInput& input);
 class EvaluationData {
  public:
   EvaluationData(const EvaluationInput& input, Console& console);
-  ~EvaluationData();
-  EvaluationData(const EvaluationData&) = delete;
-  EvaluationData& operator=(const EvaluationData&) = delete;
 
   const LanguageModel& model() const { return *opened_.model; }
   const std::string& identity() const { return opened_.identity; }
@@ -45,11 +42,10 @@ class EvaluationData {
 
  private:
   ProtocolOptions protocol_options(bool is_dynamic) const;
-  std::string tokenize(Console& console);
+  std::unique_ptr<TokenFile> tokenize(Console& console) const;  // into a temporary file
 
   EvaluationInput input_;
   OpenedModel opened_;
-  std::string temporary_path_;  // token file made for this run and deleted after it; may be empty
   std::unique_ptr<TokenFile> tokens_;
   std::vector<at::Tensor> statistics_;
 };

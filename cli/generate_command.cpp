@@ -29,7 +29,7 @@ struct Options {
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
   fields.add("prompt", options.prompt, "text to continue; - reads it from standard input").short_name("p");
-  fields.add("file", options.file, "file that holds the prompt").short_name("f");
+  fields.add("file", options.file, "file that holds the prompt").short_name("f").reads_file();
   fields.add("chat", options.chat, "treat the prompt as a user message: apply the model's chat template");
   add_special_field(fields, options.special);
   add_fields(fields, options.generation);

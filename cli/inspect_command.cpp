@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/inspect_table.h"
 #include "inspect/describe_file.h"
+#include "store/model_support.h"
 
 namespace fwl {
 namespace {
@@ -23,7 +24,8 @@ void describe_options(Fields& fields, InspectOptions& options) {
 }
 
 int run(const InspectOptions& options, Console& console) {
-  const auto description = options.all ? describe_file(options.path, every_element) : describe_file(options.path);
+  auto description = options.all ? describe_file(options.path, every_element) : describe_file(options.path);
+  if (auto support = describe_support(options.path); !support.is_null()) description["support"] = std::move(support);
   if (options.json)
     console.out() << description.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   else

@@ -63,6 +63,13 @@ std::string headline(const json& description) {
   return text + "\n";
 }
 
+std::string support_table(const json& support) {
+  std::string text = fmt::format("\nsupport\n  {}: {}\n", printable(support["architecture"].get<std::string>()),
+                                 support["supported"].get<bool>() ? "can be opened" : "cannot be opened");
+  for (const auto& message : support["missing"]) text += "  " + printable(message.get<std::string>(), 1000) + "\n";
+  return text;
+}
+
 std::string metadata_table(const json& metadata, size_t longest_value) {
   std::vector<Row> rows;
   for (const auto& [key, value] : metadata.items()) rows.push_back({printable(key), value_text(value, longest_value)});
@@ -96,6 +103,7 @@ std::string inspect_table(const json& description, size_t longest_value) {
   auto text = headline(description) + metadata_table(description["metadata"], longest_value);
   if (description.contains("tensors")) text += tensor_table(description["tensors"]);
   if (description.contains("totals")) text += total_table(description["totals"]);
+  if (description.contains("support")) text += support_table(description["support"]);
   return text;
 }
 

@@ -8,9 +8,12 @@ namespace fwl {
 void add_fields(Fields& fields, ModelInput& input) {
   fields.add("model", input.model, "a GGUF file, a Hugging Face folder, a model or run of fwl train, or smollm2")
       .required()
-      .short_name("m");
-  fields.add("adapter", input.adapter,
-             "a fast weight layer for the model: a folder or run of fwl attach, or smollm2-135m");
+      .short_name("m")
+      .reads_file();
+  fields
+      .add("adapter", input.adapter,
+           "a fast weight layer for the model: a folder or run of fwl attach, or smollm2-135m")
+      .reads_file();
   add_fields(fields, input.engine);
   add_fields(fields, "", input.head);
   add_fields(fields, input.blocks);

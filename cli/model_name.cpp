@@ -126,6 +126,16 @@ std::string find_adapter(const std::string& name, Console& console) {
        fmt::format("'{}'", name), did_you_mean(name, names));
 }
 
+std::vector<std::string> places_of(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) || !is_bare_name(name)) return {name};
+  std::vector<std::string> places;
+  for (const auto& folder : adapter_folders()) places.push_back((folder / name).string());
+  if (const auto* data = known_model(name))
+    places.push_back((fs::path(default_data_folder()) / name / data->files.front().name).string());
+  return places;
+}
+
 std::string find_tokenizer(const std::string& name, Console& console) {
   const auto* data = fs::exists(name) ? nullptr : known_model(name);
   return data ? fetched(*data, console) : name;

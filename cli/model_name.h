@@ -13,6 +13,9 @@ std::string find_model(const std::string& flag, const std::string& name, Console
 std::string find_adapter(const std::string& name, Console& console);  // an empty name stays empty
 
 // For vocabularies: the path of a model that `fwl get` knows; any other name is returned unchanged.
+// Where a file or folder of this name may be: itself, or what a known name stands for.
+std::vector<std::string> places_of(const std::string& name);
+
 std::string find_tokenizer(const std::string& name, Console& console);
 
 }  // namespace fwl

@@ -34,7 +34,7 @@ void describe(Fields& fields, Options& options) {
              "run static and fwl (or blocks, if --method names it) side by side, and print their running perplexities; "
              "no times: the pass belongs to both");
   fields.add("step", options.step, "test-time, bias-only: the step size").range(0, 1e6);
-  fields.add("save_nll", options.save_nll, "write the loss of every token to this file");
+  fields.add("save_nll", options.save_nll, "write the loss of every token to this file").writes_file();
   fields.add("json", options.json, "print the result as JSON");
 }
 

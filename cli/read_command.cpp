@@ -25,7 +25,7 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
-  fields.add("texts", options.texts, "text files and folders, in reading order").positional().required();
+  fields.add("texts", options.texts, "text files and folders, in reading order").positional().required().reads_texts();
   fields.add("save_every", options.save_every, "save the session after this many tokens").range(1, 1e12);
   add_special_field(fields, options.special);
   fields.add("again", options.again, "read documents that the session has read before once more");

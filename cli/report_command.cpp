@@ -20,16 +20,21 @@ void describe(Fields& fields, Options& options) {
       .add("runs", report.inputs,
            "run folders of fwl train or attach, results of fwl perplexity --json, loss files of --save-nll")
       .positional()
-      .required();
-  fields.add("out", options.out, "HTML file to write").required();
-  fields.add("picture", options.picture, "SVG file to write: the charts of the gain");
+      .required()
+      .reads_file();
+  fields.add("out", options.out, "HTML file to write").required().writes_file();
+  fields.add("picture", options.picture, "SVG file to write: the charts of the gain").writes_file();
   fields.add("title", report.title, "title of the page");
-  fields.add("before", report.before,
-             "baseline, FILE:METHOD of --save-nll; default: the first method of the first loss file");
-  fields.add("after", report.after, "compared with it, FILE:METHOD; default: the last method of the first loss file");
-  fields.add("train_tokens", report.train_tokens, "training data, for the gain by frequency");
-  fields.add("tokens", report.tokens, "token file of the scored text, to show a passage and tokens in context");
-  fields.add("tokenizer", report.tokenizer, "vocabulary of --tokens, to show them as text");
+  fields
+      .add("before", report.before,
+           "baseline, FILE:METHOD of --save-nll; default: the first method of the first loss file")
+      .reads_file();
+  fields.add("after", report.after, "compared with it, FILE:METHOD; default: the last method of the first loss file")
+      .reads_file();
+  fields.add("train_tokens", report.train_tokens, "training data, for the gain by frequency").reads_file();
+  fields.add("tokens", report.tokens, "token file of the scored text, to show a passage and tokens in context")
+      .reads_file();
+  fields.add("tokenizer", report.tokenizer, "vocabulary of --tokens, to show them as text").reads_file();
   fields.add("top", report.top, "number of gains and losses to show in context").range(0, 100);
   fields.add("passage_tokens", report.passage_tokens, "length of the passage in tokens").range(1, 5000);
   fields.add("passage_start", report.passage_start, "first token of the passage; -1: where the gain is largest")

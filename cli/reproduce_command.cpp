@@ -63,12 +63,30 @@ void check_plan(const std::string& path, const Options& options) {
        did_you_mean(options.reproduction.scale, scales));
 }
 
+void check_only(const std::string& only, const std::vector<TablePlan>& plans) {
+  std::vector<std::string> names;
+  for (const auto& plan : plans) {
+    names.push_back(plan.name);
+    for (const auto seed : plan.seeds) {
+      for (const auto& method : plan.methods) names.push_back(run_name(plan.name, method, seed));
+      names.push_back(run_name(plan.name, "speed", seed));
+    }
+  }
+  if (only.empty() || std::ranges::find(names, only) != names.end()) return;
+  const auto hint = did_you_mean(only, names);
+  std::vector<std::string> tables;
+  for (const auto& plan : plans) tables.push_back(plan.name);
+  fail("--only", fmt::format("a table of the plan ({}), or TABLE-METHOD-SEED", fmt::join(tables, ", ")),
+       "'" + only + "'", hint.empty() ? "nothing of that name" : hint);
+}
+
 int run(Options& options, Console& console) {
   if (options.what != std::vector<std::string>{"tables"})
     throw UsageError(error_line("fwl reproduce", "tables", options.what.front()));
   const auto path = (fs::path(options.plans) / (options.reproduction.scale + ".toml")).string();
   check_plan(path, options);
   const auto plans = load_table_plans(path);
+  check_only(options.reproduction.only, plans);
   Reproduction reproduction(options.reproduction,
                             {[&](const Arguments& arguments) { return output_of(arguments, console); },
                              [&](const std::string& line) { console.note(line); },

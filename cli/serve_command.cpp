@@ -7,12 +7,15 @@
 #include <thread>
 
 #include "cli/commands.h"
-#include "cli/session_input.h"
+#include "cli/model_input.h"
+#include "cli/new_context.h"
 #include "files/fetch.h"
 #include "files/memory_map.h"
+#include "generate/generator.h"
 #include "serve/api.h"
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "tokenizer/prompt_conventions.h"
 
 namespace fwl {
 namespace {

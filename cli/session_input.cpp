@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/new_context.h"
 #include "model/session_file.h"
 #include "support/error.h"
 #include "tokenizer/json_field.h"
@@ -54,7 +55,8 @@ ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const 
 
 void add_fields(Fields& fields, SessionInput& input) {
   add_fields(fields, static_cast<ModelInput&>(input));
-  fields.add("session", input.session, "session file to continue and to save to; created if there is none");
+  fields.add("session", input.session, "session file to continue and to save to; created if there is none")
+      .writes_file();
   fields
       .add("session_precision", input.session_precision,
            "KV cache in the session file: bf16; fp32: goes on with the same bits, twice the size; q8: half the size")
@@ -86,6 +88,7 @@ MarkedText marked_text(std::string text, bool special) {
 
 OpenedSession::OpenedSession(SessionInput input, Console& console)
     : path_(input.session),
+      lock_(path_.empty() ? FileLock() : FileLock(path_)),
       precision_(cache_precision_from_name(input.session_precision)),
       reading_(adaptation_from_name(input.adapt == "prompt" ? "write" : input.adapt)),
       generating_(adaptation_from_name(input.adapt == "prompt" ? "read" : input.adapt)) {
@@ -122,6 +125,12 @@ std::vector<TokenId> OpenedSession::encode_prompt(const MarkedText& text) const 
   if (!first)
     fail("--prompt", "a text to continue", "nothing", "the vocabulary has no begin or end token to start from");
   return {*first};
+}
+
+void OpenedSession::set_path(const std::string& path) {
+  if (path == path_) return;
+  lock_ = FileLock(path);
+  path_ = path;
 }
 
 void OpenedSession::save() const {

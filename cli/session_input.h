@@ -8,6 +8,7 @@
 
 #include "cli/console.h"
 #include "cli/model_input.h"
+#include "files/file_lock.h"
 #include "generate/generator.h"
 #include "tokenizer/prompt_conventions.h"
 
@@ -23,9 +24,6 @@ void add_fields(Fields& fields, SessionInput& input);
 // --special: whether control tokens that a text spells act as such.
 void add_special_field(Fields& fields, bool& special);
 MarkedText marked_text(std::string text, bool special);
-
-// The context of a new session. A model with a limited context restarts by default.
-ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text);
 
 // The opened model with its session, from the file if it exists, otherwise new.
 class OpenedSession {
@@ -54,11 +52,12 @@ class OpenedSession {
   std::map<std::string, int64_t>& documents() { return documents_; }
 
   const std::string& path() const { return path_; }  // session file; empty if there is none
-  void set_path(std::string path) { path_ = std::move(path); }
+  void set_path(const std::string& path);
   void save() const;
 
  private:
   std::string path_;
+  FileLock lock_;  // on the session file
   CachePrecision precision_;
   Adaptation reading_, generating_;
   OpenedModel opened_;

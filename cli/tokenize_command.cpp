@@ -22,9 +22,14 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   auto& tokenize = options.tokenize;
-  fields.add("text", tokenize.corpus.inputs, "text files and folders, with their subfolders").positional().required();
-  fields.add("tokenizer", options.tokenizer, "bytes, or the path of a vocabulary, tokenizer or model").required();
-  fields.add("out", tokenize.out, "token file to write").required();
+  fields.add("text", tokenize.corpus.inputs, "text files and folders, with their subfolders")
+      .positional()
+      .required()
+      .reads_texts();
+  fields.add("tokenizer", options.tokenizer, "bytes, or the path of a vocabulary, tokenizer or model")
+      .required()
+      .reads_file();
+  fields.add("out", tokenize.out, "token file to write").required().writes_file();
   fields.add("documents", tokenize.corpus.documents,
              "document boundaries: file, line, article (WikiText headings), or the text of the line between documents");
   fields.add("extension", tokenize.corpus.extension, "in folders, read only files with this ending, e.g. .txt");

@@ -9,6 +9,7 @@
 #include "cli/model_name.h"
 #include "cli/text_input.h"
 #include "cli/train_console.h"
+#include "files/folder.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/text_task.h"
@@ -65,16 +66,22 @@ nlohmann::json config_json(Options& options) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
+  make_folder(options.out);
+  FileLock lock(options.out);
   tokenize_texts(options, console);
   TextTask task(options.train, device);
   if (!options.start.empty()) {
     options.start = find_model("--start-from", options.start, console);
     task.check_vocabulary(options.start);
-    start_from(task.parameters(), (fs::path(options.start) / "model.safetensors").string());
+    const SafetensorsFile weights((fs::path(options.start) / "model.safetensors").string());
+    weights.expect_checksum("the weights of a model");
+    start_from(task.parameters(), weights);
   }
   TrainConsole observer(console, options.train.run);
-  Trainer trainer(task, {options.train.optimizer, options.train.run, options.out, config_json(options), options.resume},
-                  observer);
+  Trainer trainer(
+      task,
+      {options.train.optimizer, options.train.run, options.out, config_json(options), options.resume, std::move(lock)},
+      observer);
   trainer.run();
   console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;

@@ -23,9 +23,12 @@ struct Options {
 };
 
 void describe(Fields& fields, Options& options) {
-  fields.add("text", options.corpus.inputs, "text files and folders, with their subfolders").positional().required();
+  fields.add("text", options.corpus.inputs, "text files and folders, with their subfolders")
+      .positional()
+      .required()
+      .reads_texts();
   fields.add("kind", options.kind, "whole words, or SentencePiece subwords").choices({"words", "sentencepiece"});
-  fields.add("out", options.out, "file to write: .vocab for words, .model for sentencepiece").required();
+  fields.add("out", options.out, "file to write: .vocab for words, .model for sentencepiece").required().writes_file();
   fields.add("extension", options.corpus.extension, "in folders, read only files with this ending, e.g. .txt");
   fields.add("min_count", options.words.min_count, "words: rarer words become <unk>").at_least(1);
   fields.add("eos_first", options.words.is_eos_first, "words: give <eos> the id 0, whatever its frequency");

@@ -32,7 +32,7 @@ title "where it helped, as a page"
 run report "$out/losses.nll" --tokens "$out/text.tokens" --tokenizer "$model" \
   --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
 
-title "what it remembers: names and terms from before the window, which only fast weights can know"
+title "names and terms from before the window, which attention cannot see: who predicts them?"
 run analyze "$out/losses.nll:static" "$out/losses.nll:fwl" --terms --top 8 --tokens "$out/text.tokens" --tokenizer "$model"
 
 cat <<TEXT

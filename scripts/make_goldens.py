@@ -4,7 +4,8 @@ python scripts/make_goldens.py OUT [NAME …] [--seed 0]
 
 Each case is a folder as the library saves it (config.json, model.safetensors) and expected.safetensors: tokens
 (segments, B, T), hidden states, logits and losses of every segment. Transformer-XL needs transformers 4.35.2, the last
-release that has it; the other cases run with any. The committed ones in tests/goldens were made with 4.35.2.
+release that has it. The committed ones in tests/goldens were made with 4.35.2, and those of newer architectures with
+4.57.1.
 """
 
 import argparse
@@ -16,6 +17,9 @@ import torch
 from safetensors.torch import save_file
 
 XL = dict(vocab_size=60, d_model=12, n_head=2, d_head=5, d_inner=20, n_layer=2, mem_len=9, dropout=0.0, dropatt=0.0)
+SMALL = dict(vocab_size=61, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=64, tie_word_embeddings=False, pad_token_id=0, bos_token_id=1,
+             eos_token_id=2)
 CASES = {
     "xl-one-table": ("xl", dict(XL, cutoffs=[20, 40], d_embed=8, div_val=1, same_length=False, clamp_len=12,
                                 tie_projs=[False, True, True])),
@@ -31,7 +35,27 @@ CASES = {
     "llama-tied": ("llama", dict(vocab_size=61, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
                                  num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=64,
                                  tie_word_embeddings=True, attention_bias=True)),
+    "llama3-scaling": ("llama", dict(SMALL, rope_theta=500.0, tie_word_embeddings=True, rope_scaling=dict(
+        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16))),
+    "mistral-window": ("mistral", dict(SMALL, sliding_window=6)),
+    "qwen2-tied": ("qwen2", dict(SMALL, tie_word_embeddings=True, rope_theta=1000.0)),
+    "qwen2-windows": ("qwen2", dict(SMALL, use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen3": ("qwen3", dict(SMALL, head_dim=6)),
+    "gemma3": ("gemma3_text", dict(SMALL, num_hidden_layers=4, head_dim=8, query_pre_attn_scalar=12, sliding_window=5,
+                                   layer_types=["sliding_attention", "sliding_attention", "full_attention",
+                                                "sliding_attention"],
+                                   rope_theta=1000.0, rope_local_base_freq=100.0, tie_word_embeddings=True,
+                                   rope_scaling=dict(rope_type="linear", factor=8.0))),
+    "phi3-window": ("phi3", dict(SMALL, sliding_window=6)),
+    "phi4-longrope": ("phi3", dict(SMALL, num_attention_heads=2, tie_word_embeddings=True, partial_rotary_factor=0.75,
+                                   original_max_position_embeddings=32,
+                                   rope_scaling=dict(type="longrope", short_factor=[1.0, 1.3, 1.9],
+                                                     long_factor=[1.0, 3.0, 9.0]))),
+    "olmo2": ("olmo2", dict(SMALL)),
+    "smollm3": ("smollm3", dict(SMALL, num_hidden_layers=4, no_rope_layer_interval=2, tie_word_embeddings=True,
+                                rope_theta=2000.0)),
 }
+DEVIATION = {"xl": 0.3, "gpt2": 0.3, "llama": 0.3}  # of weights, by kind; 0.2 for others
 SEGMENTS, SEQUENCES, TOKENS = 3, 2, 7
 
 
@@ -42,12 +66,20 @@ def make_model(kind, options):
         "xl": ("TransfoXLConfig", "TransfoXLLMHeadModel"),
         "gpt2": ("GPT2Config", "GPT2LMHeadModel"),
         "llama": ("LlamaConfig", "LlamaForCausalLM"),
+        "mistral": ("MistralConfig", "MistralForCausalLM"),
+        "qwen2": ("Qwen2Config", "Qwen2ForCausalLM"),
+        "qwen3": ("Qwen3Config", "Qwen3ForCausalLM"),
+        "gemma3_text": ("Gemma3TextConfig", "Gemma3ForCausalLM"),
+        "phi3": ("Phi3Config", "Phi3ForCausalLM"),
+        "olmo2": ("Olmo2Config", "Olmo2ForCausalLM"),
+        "smollm3": ("SmolLM3Config", "SmolLM3ForCausalLM"),
     }[kind]
     model = getattr(transformers, model_class)(getattr(transformers, config_class)(**options)).eval()
     with torch.no_grad():  # the library's own start is too uniform to tell mistakes apart
         for name, parameter in model.named_parameters():
             is_gain = "norm" in name and name.endswith("weight") or "ln_" in name and name.endswith("weight")
-            parameter.copy_(torch.randn_like(parameter) * (0.1 if is_gain else 0.3) + (1.0 if is_gain else 0.0))
+            mean = 1.0 if is_gain and kind != "gemma3_text" else 0.0  # Gemma adds 1 to its gains
+            parameter.copy_(torch.randn_like(parameter) * (0.1 if is_gain else DEVIATION.get(kind, 0.2)) + mean)
     model.tie_weights()
     return model
 

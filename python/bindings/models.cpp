@@ -9,6 +9,7 @@
 #include "blocks/block_config.h"
 #include "generate/generator.h"
 #include "model/language_model.h"
+#include "model/session_check.h"
 #include "store/open_base.h"
 #include "store/open_model.h"
 #include "support/error.h"
@@ -126,6 +127,10 @@ std::vector<int64_t> generate(const LanguageModel& model, Session& session, int6
   options.adaptation = adaptation_from_name(adapt);
   options.max_tokens = max_tokens;
   options.ignore_end = true;
+  Fields fields;
+  add_fields(fields, options);
+  fields.check("generate");
+  expect_own_session(model, session);
   return Generator(model, session).generate(options).tokens;
 }
 
@@ -160,6 +165,7 @@ void bind_language_model(py::module_& module) {
           "read",
           [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt,
              int64_t chunk) {
+            expect_own_session(model, session);
             return model.read(tokens, session, {adaptation_from_name(adapt), chunk, false}).adapted;
           },
           arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 0, ReleaseGil(),
@@ -167,6 +173,7 @@ void bind_language_model(py::module_& module) {
       .def(
           "next_logits",
           [](const LanguageModel& model, const Session& session, const std::string& adapt) {
+            expect_own_session(model, session);
             return model.next_logits(session, adaptation_from_name(adapt));
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
@@ -183,6 +190,7 @@ void bind_language_model(py::module_& module) {
           "save_session",
           [](const LanguageModel& model, const Session& session, const std::string& path, const std::string& identity,
              const std::string& precision) {
+            expect_own_session(model, session);
             model.save_session(session, path, identity, cache_precision_from_name(precision));
           },
           arg("session"), arg("path"), arg("identity"), arg("precision") = "fp32",

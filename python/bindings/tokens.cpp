@@ -20,6 +20,7 @@ py::array ids_as(const TokenFile& file, const py::object& owner) {
 
 py::array ids(const py::object& self) {
   const auto& file = self.cast<const TokenFile&>();
+  file.check_all_ids();
   return file.bytes_per_id() == 2 ? ids_as<uint16_t>(file, self) : ids_as<uint32_t>(file, self);
 }
 
@@ -47,7 +48,9 @@ void bind_tokens(py::module_& module) {
   py::class_<TokenFile>(module, "TokenFile", "A corpus as token ids in a memory-mapped file; checked when opened.")
       .def(py::init<const std::string&>(), py::arg("path"))
       .def("__len__", &TokenFile::size)
-      .def_property_readonly("ids", &ids, "numpy view of all ids, uint16 or uint32, read-only")
+      .def_property_readonly(
+          "ids", &ids,
+          "numpy view of all ids, uint16 or uint32, read-only; the first time they are compared with their checksums")
       .def_property_readonly("vocabulary_size", &TokenFile::vocabulary_size)
       .def_property_readonly("tokenizer_kind", &TokenFile::tokenizer_kind)
       .def_property_readonly("tokenizer_name", [](const TokenFile& file) { return text_of(file.tokenizer_name()); })

@@ -19,6 +19,12 @@ std::string place(const std::string& where, const char* name) {
 FolderConfig::FolderConfig(const HuggingFaceFolder& folder)
     : where_(folder.path() + "/config.json"), json_(&folder.config()) {}
 
+FolderConfig FolderConfig::part(const char* name) const {
+  const auto& inside = json_or_null(*json_, name);
+  if (!inside.is_object()) fail(place(where_, name), "an object", json_number_or_kind(inside));
+  return {place(where_, name), inside};
+}
+
 int64_t FolderConfig::count(const char* name, std::optional<int64_t> otherwise) const {
   const double value = number(name, otherwise ? std::optional(static_cast<double>(*otherwise)) : std::nullopt);
   if (!(value >= 1 && value <= largest_count && std::floor(value) == value))

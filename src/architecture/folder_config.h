@@ -22,10 +22,14 @@ class FolderConfig {
   bool flag(const char* name, bool otherwise) const;
   std::string text(const char* name, const std::string& otherwise) const;
 
+  FolderConfig part(const char* name) const;  // an object inside this one, which must be there
+
   const std::string& where() const { return where_; }
   const nlohmann::json& json() const { return *json_; }
 
  private:
+  FolderConfig(std::string where, const nlohmann::json& json) : where_(std::move(where)), json_(&json) {}
+
   std::string where_;
   const nlohmann::json* json_;
 };

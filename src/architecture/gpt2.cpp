@@ -9,26 +9,14 @@ namespace fwl {
 namespace {
 
 // The published file lacks the prefix of models saved by transformers.
-class WithoutPrefix : public FolderWeights {
- public:
-  using FolderWeights::FolderWeights;
-
-  bool has(const std::string& name) const override { return FolderWeights::has(in_file(name)); }
-  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override {
-    return FolderWeights::tensor(in_file(name), shape, initial);
-  }
-  Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) override {
-    return FolderWeights::matrix(in_file(name), rows, columns, initial);
-  }
-
- private:
-  std::string in_file(const std::string& name) const {
+FileName without_prefix(const HuggingFaceFolder& folder) {
+  return [&folder](const std::string& name) {
     constexpr std::string_view prefix = "transformer.";
-    if (FolderWeights::has(name) || !name.starts_with(prefix)) return name;
+    if (folder.find(name) || !name.starts_with(prefix)) return name;
     const auto bare = name.substr(prefix.size());
-    return FolderWeights::has(bare) ? bare : name;
-  }
-};
+    return folder.find(bare) ? bare : name;
+  };
+}
 
 std::shared_ptr<BaseModel> open_gpt2(const Architecture::FolderPointer& folder, WeightFormat format) {
   const FolderConfig json(*folder);
@@ -44,7 +32,7 @@ std::shared_ptr<BaseModel> open_gpt2(const Architecture::FolderPointer& folder, 
   config.dropout = json.number("resid_pdrop", 0.1);
   if (const auto activation = json.text("activation_function", "gelu_new"); activation != "gelu_new")
     fail(json.where() + ": activation_function", "gelu_new", "'" + activation + "'");
-  WithoutPrefix weights(folder, format);
+  FolderWeights weights(folder, format, without_prefix(*folder));
   return std::make_shared<Gpt2>(config, weights);
 }
 

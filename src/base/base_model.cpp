@@ -49,7 +49,19 @@ BaseState BaseModel::new_state(int64_t sequences, const ContextOptions& context)
   BaseState state;
   state.sequences = sequences;
   state.context = context;
+  state.shape = shape();
   return state;
+}
+
+std::string BaseModel::shape() const {
+  return fmt::format("{}, {} blocks, hidden size {}, {} tokens, {} weights", architecture(), blocks(), hidden_size(),
+                     vocabulary_size(), weight_counts().total());
+}
+
+void BaseModel::expect_own(const BaseState& state) const {
+  if (state.shape != shape())
+    fail(architecture() + " model", fmt::format("a session of its own ({})", shape()),
+         fmt::format("the session of another model ({})", state.shape));
 }
 
 at::Tensor BaseModel::read(const at::Tensor& tokens, BaseState& state, const BaseCall& call) const {
@@ -70,6 +82,7 @@ std::vector<at::Tensor> BaseModel::read(const std::vector<TokenSpan>& spans, con
 void BaseModel::check(const TokenSpan& span) const {
   const auto where = architecture() + " model";
   const auto& tokens = span.tokens;
+  expect_own(*span.state);
   if (tokens.dim() != 2 || tokens.size(0) != span.state->sequences)
     fail(where, fmt::format("token ids of shape {},T", span.state->sequences), c10::str(tokens.sizes()),
          "the state was made for another number of sequences?");

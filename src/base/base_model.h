@@ -34,6 +34,7 @@ class BaseModel {
   virtual int64_t vocabulary_size() const = 0;
   NamedTensors parameters() const { return weights_.parameters; }        // the dense ones, by published name
   const WeightCounts& weight_counts() const { return weights_.counts; }  // quantised and dense
+  bool has_quantized_weights() const { return !weights_.quantized.empty(); }
   size_t weight_bytes() const { return weights_.bytes(); }
   std::shared_ptr<const Head> head() const { return head_.head(); }
   void set_head_options(const HeadOptions& options) { head_.set_options(options); }  // not while somebody reads
@@ -66,7 +67,8 @@ class BaseModel {
   // Takes back the last tokens, at most state.undo_tokens, so that they can be read again.
   virtual void rewind(BaseState& state, int64_t tokens) const;
 
-  void check(const TokenSpan& span) const;  // throws UserError unless its tokens can be read
+  void expect_own(const BaseState& state) const;  // throws UserError if a model of another shape made it
+  void check(const TokenSpan& span) const;        // throws UserError unless its tokens can be read
 
   // Reads tokens (B,T) and advances the state. -> B,T,D, the input of the head
   at::Tensor read(const at::Tensor& tokens, BaseState& state, const BaseCall& call = {}) const;
@@ -86,6 +88,7 @@ class BaseModel {
   HeadFactory head_;
 
  private:
+  std::string shape() const;
 };
 
 }  // namespace fwl

@@ -24,7 +24,8 @@ class CachedModel : public BaseModel {
 
   // Token ids to hidden states (N,D); `attend` is called once per layer, in order.
   virtual at::Tensor run(const TokenRows& rows, const BaseCall& call) const = 0;
-  virtual VisibleKeys visible_keys(const ContextOptions& context) const;
+  virtual VisibleKeys visible_keys(const ContextOptions& context, int64_t layer) const;
+  virtual int64_t window_tokens(int64_t) const { return 0; }  // that a position of the layer sees; 0: the context
 
   // Appends the layer's new keys and values to each state's cache, and attends to all of them.
   // queries: N,heads,d   keys, values: N,kv heads,d -> N,heads * d
@@ -36,8 +37,9 @@ class CachedModel : public BaseModel {
   void check_length(const TokenSpan& span) const;
   TokenSpan next_part(Reading& reading) const;
   void run_pass(const std::vector<Reading*>& readings, const BaseCall& call) const;
-  void drop_unseen_keys(BaseState& state, int64_t new_tokens) const;
-  void make_room(const BaseState& state, int64_t new_tokens, at::Tensor& cache, const at::Tensor& like) const;
+  void count_layer_tokens(BaseState& state) const;
+  int64_t needed_tokens(const BaseState& state, int64_t layer) const;
+  void drop_unseen_keys(BaseState& state, int64_t layer, int64_t new_tokens) const;
   at::Tensor attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                          const at::Tensor& values, double dropout) const;
 

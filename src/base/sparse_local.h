@@ -33,7 +33,9 @@ class SparseLocal : public CachedModel {
  protected:
   void check_context(const ContextOptions& context) const override;
   at::Tensor run(const TokenRows& rows, const BaseCall& call) const override;
-  VisibleKeys visible_keys(const ContextOptions&) const override { return VisibleKeys::blocks(config_.block_tokens); }
+  VisibleKeys visible_keys(const ContextOptions&, int64_t) const override {
+    return VisibleKeys::blocks(config_.block_tokens);
+  }
 
  private:
   struct Norm {

@@ -81,7 +81,8 @@ std::string BlockConfig::description() const {
 }
 
 void add_fields(Fields& fields, BlockConfig& config) {
-  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29").alias("blocks");
+  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29")
+      .alias("blocks");
   fields.add("blocks.rank", config.rank, "rows of each block's fast matrix").range(1, 1 << 16);
   fields.add("blocks.chunk_tokens", config.chunk_tokens, "tokens between two updates").range(1, 1 << 20);
   fields.add("blocks.step", config.step, "step size, independent of the model's scale").range(1e-9, 1e9);

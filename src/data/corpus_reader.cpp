@@ -60,7 +60,9 @@ std::vector<std::string> list_corpus_files(const CorpusOptions& options) {
   for (const auto& input : options.inputs) {
     std::error_code error;
     const auto status = std::filesystem::status(input, error);
-    if (!std::filesystem::exists(status)) fail(input, "a text file or a folder", "nothing of that name");
+    const bool is_unknown = status.type() == std::filesystem::file_type::none;  // e.g. permission denied
+    if (is_unknown || !std::filesystem::exists(status))
+      fail(input, "a text file or a folder", is_unknown ? error.message() : "nothing of that name");
     if (std::filesystem::is_directory(status))
       list_folder(input, options.extension, files);
     else if (std::filesystem::is_regular_file(status))

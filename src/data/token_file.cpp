@@ -51,14 +51,31 @@ TokenView::TokenView(std::string where, std::span<const std::byte> bytes) : wher
   ids_ = bytes.subspan(ids_offset, header_.token_count * header_.bytes_per_id);
   table_ = bytes.subspan(header_.documents_offset, header_.document_count * sizeof(TokenFileDocument));
   names_ = bytes.subspan(header_.names_offset, header_.names_bytes);
+  hashes_ = bytes.subspan(header_.names_offset + header_.names_bytes);
+  check_documents_hash();
   check_documents();
+  blocks_ = BlockChecksums(where_, ids_, ids_block_bytes, block_hashes());
+}
+
+void TokenView::check_documents_hash() const {
+  Sha256 hash;
+  for (const auto part : {table_, names_, hashes_}) hash.update(part.data(), part.size());
+  if (hash.finish() != digest_of(header_.documents_hash))
+    reject("the SHA-256 of the documents in the header", "another");
+}
+
+std::vector<Digest> TokenView::block_hashes() const {
+  std::vector<Digest> digests(hashes_.size() / sizeof(Digest));
+  if (!digests.empty()) std::memcpy(digests.data(), hashes_.data(), digests.size() * sizeof(Digest));
+  return digests;
 }
 
 void TokenView::check_header() const {
   if (!std::equal(std::begin(token_file_magic), std::end(token_file_magic), header_.magic))
     reject("a token file that starts with FWLTOKEN", "other bytes");
   if (header_.version != token_file_version)
-    reject(fmt::format("version {}", token_file_version), fmt::format("version {}", header_.version));
+    fail(where_, fmt::format("a token file of version {}", token_file_version),
+         fmt::format("version {}", header_.version), "made by another version of fwl: make it again with fwl tokenize");
   const std::string_view hashed(reinterpret_cast<const char*>(bytes_.data()), offsetof(TokenFileHeader, header_hash));
   if (sha256(hashed) != digest_of(header_.header_hash)) reject("the header's SHA-256", "another");
   if (header_.vocabulary_size == 0 || header_.vocabulary_size > largest_vocabulary)
@@ -82,8 +99,12 @@ void TokenView::check_places() const {
   if (header_.document_count > after_ids / sizeof(TokenFileDocument))
     reject("room for all documents", fmt::format("{} documents in {} bytes", header_.document_count, after_ids));
   const uint64_t names_offset = documents_offset + header_.document_count * sizeof(TokenFileDocument);
-  if (header_.names_offset != names_offset || header_.names_bytes != bytes_.size() - names_offset)
-    reject("the names of the documents to fill the rest of the file",
+  const uint64_t after_table = bytes_.size() - names_offset;
+  const uint64_t hashes_bytes =
+      block_count(header_.token_count * header_.bytes_per_id, ids_block_bytes) * sizeof(Digest);
+  if (header_.names_offset != names_offset || header_.names_bytes > after_table ||
+      after_table - header_.names_bytes != hashes_bytes)
+    reject("the names of the documents and the hashes of the ids to fill the rest of the file",
            fmt::format("{} bytes at byte {}", header_.names_bytes, header_.names_offset));
 }
 
@@ -137,6 +158,7 @@ void TokenView::read_ids(int64_t first, std::span<T> out) const {
   const auto count = static_cast<int64_t>(out.size());
   if (first < 0 || count > size() || first > size() - count)
     throw std::out_of_range(fmt::format("{}: ids {} to {} of {}", where_, first, first + count, size()));
+  blocks_.expect_whole(static_cast<uint64_t>(first * bytes_per_id()), static_cast<uint64_t>(count * bytes_per_id()));
   const auto* start = ids_.data() + first * bytes_per_id();
   uint32_t largest = 0;
   const auto copy = [&]<class Id>(Id) {
@@ -189,20 +211,20 @@ int64_t TokenView::document_at(int64_t token) const {
   return low;
 }
 
+void TokenView::check_all_ids() const {
+  blocks_.expect_whole(0, ids_.size());
+}
+
 void TokenView::verify(const ProgressReport& progress) const {
-  Sha256 ids_hash, documents_hash;
+  Sha256 hash;
   std::vector<TokenId> ids(static_cast<size_t>(std::min<int64_t>(size(), 1 << 20)));
   for (int64_t done = 0; done < size(); done += static_cast<int64_t>(ids.size())) {
     const auto count = std::min(static_cast<int64_t>(ids.size()), size() - done);
     read(done, std::span(ids).first(static_cast<size_t>(count)));
-    ids_hash.update(ids_.data() + done * bytes_per_id(), static_cast<size_t>(count * bytes_per_id()));
+    hash.update(ids_.data() + done * bytes_per_id(), static_cast<size_t>(count * bytes_per_id()));
     if (progress) progress({done + count, size(), "tokens", {}});
   }
-  documents_hash.update(table_.data(), table_.size());
-  documents_hash.update(names_.data(), names_.size());
-  if (ids_hash.finish() != digest_of(header_.ids_hash)) reject("the SHA-256 of the ids in the header", "another");
-  if (documents_hash.finish() != digest_of(header_.documents_hash))
-    reject("the SHA-256 of the documents in the header", "another");
+  if (hash.finish() != digest_of(header_.ids_hash)) reject("the SHA-256 of the ids in the header", "another");
 }
 
 }  // namespace fwl

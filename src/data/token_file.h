@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "data/token_layout.h"
+#include "files/block_checksums.h"
 #include "files/memory_map.h"
 #include "support/progress.h"
 #include "support/sha256.h"
@@ -28,7 +29,7 @@ class TokenView {
  public:
   static constexpr int64_t ids_offset = sizeof(TokenFileHeader);
 
-  // Checks everything but the ids; `where` names the file in errors.
+  // Checks everything but the ids, which are checked by block when they are read; `where` names the file in errors.
   TokenView(std::string where, std::span<const std::byte> bytes);
 
   int64_t size() const { return static_cast<int64_t>(header_.token_count); }
@@ -40,7 +41,7 @@ class TokenView {
   Digest ids_hash() const;  // the data hash of run records
   std::span<const std::byte> id_bytes() const { return ids_; }
 
-  // Copies ids [first, first + out.size()) and checks each against the vocabulary.
+  // Copies ids [first, first + out.size()) and checks each against the vocabulary and all against their checksums.
   void read(int64_t first, std::span<TokenId> out) const;
   void read(int64_t first, std::span<int64_t> out) const;
 
@@ -49,6 +50,7 @@ class TokenView {
   int64_t first_token_of(int64_t document) const;  // size() for the document after the last
   int64_t document_at(int64_t token) const;        // the document that holds this token
 
+  void check_all_ids() const;  // all blocks that were not read yet
   // Compares everything with the hashes in the header; throws a UserError if they differ.
   void verify(const ProgressReport& progress = {}) const;
 
@@ -58,13 +60,16 @@ class TokenView {
   void check_header() const;
   void check_places() const;
   void check_documents() const;
+  void check_documents_hash() const;
+  std::vector<Digest> block_hashes() const;
   template <class T>
   void read_ids(int64_t first, std::span<T> out) const;
   [[noreturn]] void reject(std::string_view expected, const std::string& got) const;
 
   std::string where_;
   TokenFileHeader header_{};
-  std::span<const std::byte> bytes_, ids_, table_, names_;
+  std::span<const std::byte> bytes_, ids_, table_, names_, hashes_;
+  BlockChecksums blocks_;
 };
 
 // Whether a file starts as a token file does; false if it cannot be read.
@@ -73,10 +78,10 @@ bool is_token_file(const std::string& path);
 class TokenFile : public TokenView {
  public:
   explicit TokenFile(const std::string& path) : TokenFile(MemoryMap(path)) {}
+  explicit TokenFile(MemoryMap map) : TokenView(map.path(), map.bytes()), map_(std::move(map)) {}
   const std::string& path() const { return map_.path(); }
 
  private:
-  explicit TokenFile(MemoryMap map) : TokenView(map.path(), map.bytes()), map_(std::move(map)) {}
   MemoryMap map_;
 };
 

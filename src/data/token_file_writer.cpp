@@ -11,7 +11,7 @@ namespace fwl {
 namespace {
 
 std::string folder_of(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
+  return path.empty() ? temporary_folder() : std::filesystem::path(path).parent_path().string();
 }
 
 // Cuts between characters, so that the rest stays valid UTF-8.
@@ -24,7 +24,7 @@ void copy_padded(std::string_view text, std::span<char> out) {
 }  // namespace
 
 TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string_view tokenizer_name)
-    : file_(path), table_(folder_of(path)), names_(folder_of(path)) {
+    : file_(path.empty() ? AtomicFile() : AtomicFile(path)), table_(folder_of(path)), names_(folder_of(path)) {
   std::copy(std::begin(token_file_magic), std::end(token_file_magic), header_.magic);
   header_.version = token_file_version;
   header_.vocabulary_size = static_cast<uint64_t>(tokenizer.vocabulary_size());
@@ -71,6 +71,7 @@ void TokenFileWriter::write_ids(std::span<const TokenId> ids) {
   if (!ids.empty() && largest >= header_.vocabulary_size)
     throw std::logic_error(fmt::format("a tokenizer gave id {} of {}", largest, header_.vocabulary_size));
   ids_hash_.update(buffer_.data(), buffer_.size());
+  block_hashes_.update(buffer_.data(), buffer_.size());
   file_.write(buffer_.data(), buffer_.size());
   header_.token_count += ids.size();
 }
@@ -88,6 +89,7 @@ void TokenFileWriter::write_documents() {
   header_.names_offset = file_.size();
   header_.names_bytes = names_.size();
   names_.replay(copy);
+  for (const auto& block : block_hashes_.finish()) copy({reinterpret_cast<const char*>(block.data()), block.size()});
   std::ranges::copy(hash.finish(), header_.documents_hash);
 }
 

@@ -9,6 +9,7 @@
 
 #include "data/token_layout.h"
 #include "files/atomic_file.h"
+#include "files/block_checksums.h"
 #include "files/spill_file.h"
 #include "support/sha256.h"
 #include "tokenizer/tokenizer.h"
@@ -17,13 +18,14 @@ namespace fwl {
 
 class TokenFileWriter {
  public:
-  // `tokenizer_name` is informative; the tokenizer is identified by its hash.
+  // `tokenizer_name` is informative; the tokenizer is identified by its hash. An empty path: a temporary file.
   TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string_view tokenizer_name);
 
   void start_document(std::string_view name);
   // Appends to the current document; the counts are those of the source text.
   void append(std::span<const TokenId> ids, uint64_t bytes = 0, uint64_t words = 0, uint64_t lines = 0);
-  void commit();  // without it no file appears
+  void commit();                                 // without it no file appears
+  MemoryMap map() const { return file_.map(); }  // after commit()
 
   // Totals so far; documents without tokens are left out.
   uint64_t token_count() const { return header_.token_count; }
@@ -42,6 +44,7 @@ class TokenFileWriter {
   SpillFile table_, names_;
   TokenFileHeader header_{};
   Sha256 ids_hash_;
+  BlockHasher block_hashes_{ids_block_bytes};
   Digest ids_digest_{};
   TokenFileDocument document_{};
   std::string document_name_;

@@ -21,7 +21,7 @@ struct TokenFileHeader {
   uint64_t names_bytes;
   uint8_t tokenizer_hash[32];
   uint8_t ids_hash[32];        // of the ids as they are stored
-  uint8_t documents_hash[32];  // of the document table and the names
+  uint8_t documents_hash[32];  // of the document table, the names and the hashes of the blocks
   char tokenizer_kind[16];     // UTF-8, padded with zeros
   char tokenizer_name[48];
   uint8_t header_hash[32];  // of everything above
@@ -38,7 +38,8 @@ struct TokenFileDocument {
 static_assert(sizeof(TokenFileDocument) == 40);
 
 constexpr char token_file_magic[8] = {'F', 'W', 'L', 'T', 'O', 'K', 'E', 'N'};
-constexpr uint32_t token_file_version = 1;
+constexpr uint32_t token_file_version = 2;        // 1: without the hashes of the blocks
+constexpr uint64_t ids_block_bytes = 1ULL << 20;  // each such block of ids has its SHA-256 at the end of the file
 constexpr uint64_t largest_vocabulary = uint64_t{1} << 31;
 
 constexpr uint32_t bytes_per_id(uint64_t vocabulary_size) {

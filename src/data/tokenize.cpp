@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <future>
 
 #include "data/token_file_writer.h"
+#include "files/output_check.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -87,7 +87,8 @@ class Tokenization {
             count(bytes_),
             count(writer_.word_count()),
             count(writer_.line_count()),
-            writer_.ids_hash()};
+            writer_.ids_hash(),
+            writer_.map()};
   }
 
  private:
@@ -139,20 +140,13 @@ class Tokenization {
   bool has_document_ = false;
 };
 
-void refuse_to_read_the_output(const TokenizeOptions& options) {
-  std::error_code error;
-  for (const auto& file : list_corpus_files(options.corpus))
-    if (std::filesystem::equivalent(file, options.out, error))
-      fail(options.out, "an output outside of the input", "one of the input files");
-}
-
 }  // namespace
 
 TokenizeResult tokenize_corpus(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                const ProgressReport& progress) {
   if (options.append_end && !tokenizer.end_token())
     fail("append_end", "a tokenizer with an end token", "a tokenizer of kind " + tokenizer.kind());
-  refuse_to_read_the_output(options);
+  if (!options.out.empty()) expect_apart(options.out, list_corpus_files(options.corpus));
   return Tokenization(tokenizer, options, progress).run();
 }
 

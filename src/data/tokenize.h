@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/corpus_reader.h"
+#include "files/memory_map.h"
 #include "support/progress.h"
 #include "tokenizer/tokenizer.h"
 
@@ -11,7 +12,7 @@ namespace fwl {
 
 struct TokenizeOptions {
   CorpusOptions corpus;
-  std::string out;
+  std::string out;             // empty: a temporary file
   std::string tokenizer_name;  // stored in the file, informative
   bool special = false;        // text such as <|endoftext|> becomes control tokens
   bool append_end = false;     // add the tokenizer's end token after every document
@@ -22,6 +23,7 @@ struct TokenizeResult {
   int64_t tokens = 0, documents = 0, files = 0;
   int64_t bytes = 0, words = 0, lines = 0;  // of the source text
   Digest ids_hash{};
+  MemoryMap file;  // what was written
 };
 
 TokenizeResult tokenize_corpus(const Tokenizer& tokenizer, const TokenizeOptions& options,

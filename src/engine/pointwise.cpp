@@ -98,10 +98,14 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   return suits_kernel(gate, up) ? SwiGlu::apply(gate, up) : at::silu(gate) * up;
 }
 
-RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions,
-                           const at::TensorOptions& options) {
+at::Tensor gated(GateActivation activation, const at::Tensor& gate, const at::Tensor& up) {
+  return activation == GateActivation::silu ? swiglu(gate, up) : at::gelu(gate, "tanh") * up;
+}
+
+RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions, const at::TensorOptions& options,
+                           double scale) {
   const auto angles = at::outer(positions.to(frequencies.options()), frequencies);  // T,d/2
-  return {angles.cos().to(options), angles.sin().to(options)};
+  return {angles.cos().mul_(scale).to(options), angles.sin().mul_(scale).to(options)};
 }
 
 RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count) {
@@ -112,7 +116,7 @@ namespace {
 
 // x: B,T,heads,d, contiguous floats on the CPU
 void rotate_rows(const at::Tensor& x, const at::Tensor& cosine_table, const at::Tensor& sine_table, RotaryPairs pairs) {
-  const int64_t tokens = x.size(1), heads = x.size(2), width = x.size(3), half = width / 2;
+  const int64_t tokens = x.size(1), heads = x.size(2), width = x.size(3), half = cosine_table.size(1);
   float* data = x.mutable_data_ptr<float>();
   const float *cosines = cosine_table.const_data_ptr<float>(), *sines = sine_table.const_data_ptr<float>();
   const auto rotate_row = pairs == RotaryPairs::halves ? rotate_halves : rotate_neighbours;
@@ -144,7 +148,11 @@ class Rotation : public torch::autograd::Function<Rotation> {
 };
 
 at::Tensor composed_rotation(const at::Tensor& x, const RotaryAngles& angles, RotaryPairs pairs) {
-  const int64_t half = x.size(3) / 2;
+  const int64_t half = angles.cosines.size(1);
+  if (2 * half < x.size(3)) {
+    const auto rotated = composed_rotation(x.slice(3, 0, 2 * half), angles, pairs);
+    return at::cat({rotated, x.slice(3, 2 * half)}, 3);
+  }
   const auto cosines = angles.cosines.to(x.options()).unsqueeze(1), sines = angles.sines.to(x.options()).unsqueeze(1);
   const bool is_halves = pairs == RotaryPairs::halves;
   const auto paired = x.unflatten(3, is_halves ? std::vector<int64_t>{2, half} : std::vector<int64_t>{half, 2});

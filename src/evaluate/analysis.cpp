@@ -42,6 +42,7 @@ NllFile load_nll(const std::string& named) {
   const auto format = file.metadata().find("format"), data = file.metadata().find("data");
   if (format == file.metadata().end() || format->second != "fwl-nll-1" || data == file.metadata().end())
     fail(path, "losses of fwl perplexity --save-nll", "something else");
+  file.expect_checksum("losses");
   const auto tensors = load_tensors(file);
   std::vector<std::string> methods;
   for (const auto& [name, tensor] : tensors)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "engine/torch.h"
 #include "model/token_stepper.h"
 #include "model/token_tensor.h"
+#include "support/error.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
 
@@ -113,6 +115,10 @@ double BenchResult::deviation() const {
 
 std::vector<BenchResult> run_bench(const LanguageModel& model, const BenchOptions& options,
                                    const ProgressReport& progress) {
+  const bool needs_gradients =
+      options.training_tokens > 0 || std::ranges::any_of(options.methods, &MethodOptions::is_dynamic);
+  if (needs_gradients && model.base().has_quantized_weights())
+    fail("training and dynamic evaluation", "dense weights", "quantised ones", "--weights fp32 dequantises them");
   const auto any = [](const MethodOptions&) { return true; };
   const auto plain = [](const MethodOptions& method) { return !method.is_dynamic(); };
   const auto score = [](Bencher& bencher, int64_t tokens) {

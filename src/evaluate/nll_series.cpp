@@ -96,8 +96,9 @@ void save_nll(const std::string& path, const std::vector<NllSeries>& series, con
   tensors["ids"] = at::tensor(ids, at::kLong);
   tensors["documents"] = at::tensor(documents, at::kLong);
   for (const auto& one : series) tensors["nll." + one.method] = at::tensor(one.nll, at::kFloat);
-  save_tensors(tensors, path,
-               {{"format", "fwl-nll-1"}, {"model", facts.model}, {"data", facts.data_hash}, {"result", facts.result}});
+  save_checked_tensors(
+      tensors, path,
+      {{"format", "fwl-nll-1"}, {"model", facts.model}, {"data", facts.data_hash}, {"result", facts.result}});
 }
 
 }  // namespace fwl

@@ -1,10 +1,8 @@
 #include "files/atomic_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -14,46 +12,47 @@ namespace fwl {
 namespace {
 
 constexpr size_t buffer_bytes = 1 << 20;
+constexpr size_t longest_kept_name = 200;  // of at most 255 letters, with the random ones
+constexpr mode_t usual_mode = 0666;        // less the umask
+constexpr mode_t mode_bits = 07777, group_bits = 0070;
 
-void write_all(int file, const char* bytes, size_t count, uint64_t offset, const std::string& path) {
-  while (count > 0) {
-    const auto written = pwrite(file, bytes, count, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_with_errno(path, "write");
-    bytes += written;
-    offset += static_cast<uint64_t>(written);
-    count -= static_cast<size_t>(written);
-  }
+std::string folder_of_target(const OutputTarget& target) {
+  return std::filesystem::path(target.path).parent_path().string();
 }
 
-void sync_folder_of(const std::string& path) {
-  auto folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
-  const int handle = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void sync_folder_of(const OutputTarget& target) {
+  const auto folder = folder_of_target(target);
+  const int handle = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;  // the rename is done; a folder that cannot be opened cannot be synced
   fsync(handle);
   close(handle);
 }
 
+std::string partial_name(const OutputTarget& target) {
+  return std::filesystem::path(target.path).filename().string().substr(0, longest_kept_name) + partial_mark;
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path)
-    : path_(path), partial_path_(fmt::format("{}.partial.{}", path, getpid())) {
-  file_ = open(partial_path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file_ < 0) fail_with_errno(path_, "create");
+AtomicFile::AtomicFile(const std::string& path) : AtomicFile(path, output_target(path)) {}
+
+AtomicFile::AtomicFile(const std::string& path, OutputTarget target)
+    : path_(path),
+      target_(std::move(target)),
+      file_(path, folder_of_target(target_), partial_name(target_),
+            target_.known ? target_.known->st_mode & usual_mode : usual_mode) {
+  remove_stale_files(folder_of_target(target_), partial_name(target_));
   buffer_.reserve(buffer_bytes);
 }
 
-AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  close(file_);
-  unlink(partial_path_.c_str());
+AtomicFile::AtomicFile() : file_("a temporary file in " + temporary_folder(), temporary_folder()) {
+  buffer_.reserve(buffer_bytes);
 }
 
 void AtomicFile::write(const void* bytes, size_t count) {
   if (buffer_.size() + count > buffer_bytes) flush();
   if (count >= buffer_bytes) {
-    write_all(file_, static_cast<const char*>(bytes), count, size_, path_);
+    file_.write_at(size_, bytes, count);
   } else {
     const auto* text = static_cast<const char*>(bytes);
     buffer_.insert(buffer_.end(), text, text + count);
@@ -62,25 +61,35 @@ void AtomicFile::write(const void* bytes, size_t count) {
 }
 
 void AtomicFile::flush() {
-  write_all(file_, buffer_.data(), buffer_.size(), size_ - buffer_.size(), path_);
+  file_.write_at(size_ - buffer_.size(), buffer_.data(), buffer_.size());
   buffer_.clear();
 }
 
 void AtomicFile::write_at(uint64_t offset, const void* bytes, size_t count) {
   flush();
-  write_all(file_, static_cast<const char*>(bytes), count, offset, path_);
+  file_.write_at(offset, bytes, count);
+}
+
+// Only root can give a file away. A file that cannot keep its group is not for the group that it gets instead.
+void AtomicFile::keep_mode_and_owner() {
+  if (!target_.known) return;
+  auto mode = target_.known->st_mode & mode_bits;
+  const bool has_owner = fchown(file_.descriptor(), target_.known->st_uid, target_.known->st_gid) == 0;
+  if (!has_owner && fchown(file_.descriptor(), static_cast<uid_t>(-1), target_.known->st_gid) != 0) mode &= ~group_bits;
+  if (fchmod(file_.descriptor(), mode) != 0) fail_with_errno(path_, "write");
 }
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(file_) != 0) fail_with_errno(path_, "flush to disk");
-  if (close(std::exchange(file_, -1)) != 0 || rename(partial_path_.c_str(), path_.c_str()) != 0) {
-    const int code = errno;
-    unlink(partial_path_.c_str());
-    errno = code;
-    fail_with_errno(path_, "write");
-  }
-  sync_folder_of(path_);
+  if (path_.empty()) return;
+  keep_mode_and_owner();
+  if (fsync(file_.descriptor()) != 0) fail_with_errno(path_, "flush to disk");
+  file_.rename_to(target_.path);
+  sync_folder_of(target_);
+}
+
+MemoryMap AtomicFile::map() const {
+  return {file_.descriptor(), path_.empty() ? "a temporary file" : path_};
 }
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {

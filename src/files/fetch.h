@@ -12,7 +12,7 @@ namespace fwl {
 
 struct FetchOptions {
   std::string folder;              // the data folder; each dataset has its own subfolder
-  std::string python = "python3";  // runs pip
+  std::string python = "python3";  // runs pip, which knows where packages are
   std::string curl = "curl";
   std::function<ProgressReport(const std::string& label)> progress;  // may be empty
 };

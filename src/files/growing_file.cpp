@@ -7,13 +7,15 @@
 
 #include <cerrno>
 
+#include "files/atomic_file.h"
 #include "support/error.h"
 
 namespace fwl {
 
 GrowingFile::GrowingFile(const std::string& path, uint64_t size) : path_(path), size_(size) {
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) fail_with_errno(path_, "create");
+  if (size == 0) write_file_atomically(path, {});
+  file_ = open(output_target(path).path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (file_ < 0) fail_with_errno(path_, "write");
   struct stat status {};
   const bool is_known = fstat(file_, &status) == 0;
   if (!is_known || static_cast<uint64_t>(status.st_size) < size || ftruncate(file_, static_cast<off_t>(size)) != 0) {

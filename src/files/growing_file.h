@@ -9,7 +9,8 @@ namespace fwl {
 
 class GrowingFile {
  public:
-  // Opens or creates it and truncates it to `size` bytes; throws a UserError if it is shorter.
+  // Opens it and truncates it to `size` bytes; throws a UserError if it is shorter. With `size` 0 it is a new file, so
+  // that those who have mapped an older one of that name keep it.
   GrowingFile(const std::string& path, uint64_t size);
   ~GrowingFile();
   GrowingFile(const GrowingFile&) = delete;

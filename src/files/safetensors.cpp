@@ -7,6 +7,7 @@
 
 #include "files/byte_reader.h"
 #include "files/safetensors_header.h"
+#include "files/self_checksum.h"
 #include "support/error.h"
 #include "support/printable.h"
 
@@ -47,6 +48,7 @@ SafetensorsFile::SafetensorsFile(std::string where, std::span<const std::byte> b
 }
 
 void SafetensorsFile::read(std::span<const std::byte> bytes) {
+  bytes_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   ByteReader reader(where_, bytes);
   const auto length = reader.read<uint64_t>("the length of the header");
   if (length > largest_header)
@@ -76,6 +78,15 @@ void SafetensorsFile::read(std::span<const std::byte> bytes) {
   if (position != data.size())
     fail(where_, fmt::format("{} bytes of data", position), std::to_string(data.size()), "the file is damaged");
   for (size_t i = 0; i < tensors_.size(); ++i) index_.emplace(tensors_[i].name, i);
+}
+
+bool SafetensorsFile::has_checksum() const {
+  return metadata_.contains(checksum_key);
+}
+
+void SafetensorsFile::expect_checksum(std::string_view content) const {
+  const auto found = metadata_.find(checksum_key);
+  expect_self_checksum(where_, content, bytes_, found == metadata_.end() ? std::string() : found->second);
 }
 
 const TensorView* SafetensorsFile::find(std::string_view name) const {

@@ -6,8 +6,10 @@
 
 #include "files/atomic_file.h"
 #include "files/safetensors.h"
+#include "files/self_checksum.h"
 #include "support/error.h"
 #include "support/printable.h"
+#include "support/sha256.h"
 
 namespace fwl {
 namespace {
@@ -61,19 +63,41 @@ std::string header_of(const std::string& path, const std::vector<TensorView>& te
   return header;
 }
 
-}  // namespace
+struct Layout {
+  std::vector<TensorView> tensors;  // widest elements first, then by name
+  std::string header;               // with its length before it
+};
 
-void write_safetensors(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata) {
+Layout layout_of(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata) {
   check(path, tensors);
   std::ranges::sort(tensors, {},
                     [](const TensorView& each) { return std::pair(each.dtype, std::string_view(each.name)); });
   const auto header = header_of(path, tensors, metadata);
   const uint64_t length = header.size();
+  return {std::move(tensors), std::string(reinterpret_cast<const char*>(&length), sizeof length) + header};
+}
+
+void write(const std::string& path, const Layout& layout) {
   AtomicFile file(path);
-  file.write(&length, sizeof length);
-  file.write(header);
-  for (const auto& tensor : tensors) file.write(tensor.bytes.data(), tensor.bytes.size());
+  file.write(layout.header);
+  for (const auto& tensor : layout.tensors) file.write(tensor.bytes.data(), tensor.bytes.size());
   file.commit();
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, std::vector<TensorView> tensors, const TextMap& metadata) {
+  write(path, layout_of(path, std::move(tensors), metadata));
+}
+
+void write_checked_safetensors(const std::string& path, std::vector<TensorView> tensors, TextMap metadata) {
+  metadata[checksum_key] = blank_checksum;
+  auto layout = layout_of(path, std::move(tensors), metadata);
+  Sha256 hash;
+  hash.update(layout.header);
+  for (const auto& tensor : layout.tensors) hash.update(tensor.bytes.data(), tensor.bytes.size());
+  layout.header.replace(layout.header.find(blank_checksum), blank_checksum.size(), to_hex(hash.finish()));
+  write(path, layout);
 }
 
 }  // namespace fwl

@@ -1,4 +1,4 @@
-// Buffers bytes in an unnamed temporary file, which vanishes with the process.
+// Buffers bytes in a temporary file, which vanishes with the process.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "files/temporary_file.h"
+
 namespace fwl {
 
 class SpillFile {
  public:
-  // On the disk of `folder`. The file has no name, so nothing is left behind even after a crash.
+  // On the disk of `folder`.
   explicit SpillFile(const std::string& folder);
-  ~SpillFile();
-  SpillFile(const SpillFile&) = delete;
-  SpillFile& operator=(const SpillFile&) = delete;
 
   void write(const void* bytes, size_t count);
   uint64_t size() const { return size_; }
@@ -28,7 +27,7 @@ class SpillFile {
   void flush();
 
   std::string folder_;
-  int file_ = -1;
+  TemporaryFile file_;
   uint64_t size_ = 0;
   std::vector<char> buffer_;
 };

@@ -7,6 +7,7 @@
 
 #include "engine/torch.h"
 #include "generate/divergence_guard.h"
+#include "generate/recent_tokens.h"
 #include "generate/text_stream.h"
 #include "model/token_stepper.h"
 #include "support/fields.h"
@@ -42,6 +43,10 @@ void add_fields(Fields& fields, GenerationOptions& options) {
   fields.add("stop", options.stops, "stop before any of these texts");
 }
 
+void Generator::remember(int64_t token) {
+  fwl::remember(session_.sampler, token);
+}
+
 ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptation, const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   ReadingLoss loss;
@@ -59,7 +64,7 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
       loss.sum += sum;
       loss.tokens += losses.numel();
       loss.read_tokens += static_cast<int64_t>(ids.size());
-      for (const auto token : ids) remember(session_.sampler, token);
+      for (const auto token : ids) remember(token);
       if (progress)
         progress({start + static_cast<int64_t>(ids.size()), total, "tokens",
                   loss.tokens > 0
@@ -73,7 +78,6 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
 void Generator::generate_tokens(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text,
                                 Generation& generation) {
   const auto* tokenizer = model_.tokenizer();
-  const auto end_token = tokenizer && !options.ignore_end ? tokenizer->end_token() : std::nullopt;
   std::optional<TextStream> stream;
   if (tokenizer) stream.emplace(*tokenizer, session_.sampler.recent, options.stops);
   const auto show = [&](const std::string& text) {
@@ -86,12 +90,13 @@ void Generator::generate_tokens(const GenerationOptions& options, const std::fun
   while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
     throw_if_interrupted();
     const auto logits = stepper.next_logits().to(at::kCPU, at::kFloat).contiguous();  // 1,V
-    const auto token =
-        sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())}, session_.sampler);
+    // Published matrices may have more rows than the vocabulary has tokens.
+    const int64_t choices = tokenizer ? std::min(logits.numel(), tokenizer->vocabulary_size()) : logits.numel();
+    const auto token = sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(choices)}, session_.sampler);
     stepper.read(token);
-    remember(session_.sampler, token);
+    remember(token);
     generation.tokens.push_back(token);
-    if (end_token && token == *end_token) {
+    if (tokenizer && !options.ignore_end && tokenizer->ends_answer(static_cast<TokenId>(token))) {
       generation.stop_reason = StopReason::end_token;
       break;
     }

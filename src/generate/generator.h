@@ -54,6 +54,7 @@ class Generator {
  private:
   void generate_tokens(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text,
                        Generation& generation);
+  void remember(int64_t token);
 
   const LanguageModel& model_;
   Session& session_;

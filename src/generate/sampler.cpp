@@ -57,12 +57,6 @@ double uniform_draw(int64_t seed, int64_t draws) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-void remember(SamplerState& state, int64_t token) {
-  auto& recent = state.recent;
-  if (recent.size() >= 2 * recent_tokens) recent.erase(recent.begin(), recent.end() - recent_tokens);
-  recent.push_back(token);
-}
-
 std::vector<float> Sampler::penalized(std::span<const float> logits, std::span<const int64_t> recent) const {
   std::vector<float> result(logits.begin(), logits.end());
   if (options_.repeat_penalty == 1) return result;

@@ -27,7 +27,6 @@ double uniform_draw(int64_t seed, int64_t draws);
 
 // Tokens that a session keeps for the repeat penalty and for decoding across calls.
 inline constexpr size_t recent_tokens = 256;
-void remember(SamplerState& state, int64_t token);
 
 class Sampler {
  public:

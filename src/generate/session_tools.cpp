@@ -1,6 +1,8 @@
 #include "generate/session_tools.h"
 
 #include "engine/torch.h"
+#include "files/file_lock.h"
+#include "files/output_check.h"
 #include "memory/fast_state.h"
 
 namespace fwl {
@@ -31,15 +33,20 @@ SessionFacts describe_session(const std::string& path) {
 
 // What is left is a session that has read nothing, but whose fast weights have.
 void drop_context(const std::string& path) {
+  const FileLock lock(path);
   const auto reader = open_session_file(path);
   const auto header = session_header(reader);
   auto tensors = reader.left();
-  std::erase_if(tensors, [](const auto& named) { return !is_fast(named.first) && named.first != "base.context"; });
+  std::erase_if(tensors, [](const auto& named) {
+    const auto& name = named.first;
+    return name.starts_with(block_chunk_prefix) || (!is_fast(name) && name != "base.context");
+  });
   tensors["base.numbers"] = numbers_tensor({header.sequences, 0, 0, 0, 0});
   save_checked_tensors(tensors, path, reader.metadata());
 }
 
 void reset_session(const std::string& path) {
+  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   std::erase_if(tensors, [](const auto& named) { return is_fast(named.first); });
@@ -47,6 +54,7 @@ void reset_session(const std::string& path) {
 }
 
 void decay_session(const std::string& path, double factor) {
+  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   for (auto& [name, tensor] : tensors)
@@ -55,6 +63,8 @@ void decay_session(const std::string& path, double factor) {
 }
 
 void copy_session(const std::string& from, const std::string& to) {
+  expect_apart(to, {from});
+  const FileLock lock(to);
   const auto reader = open_session_file(from);
   save_checked_tensors(reader.left(), to, reader.metadata());
 }

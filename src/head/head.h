@@ -17,6 +17,9 @@ struct HeadOptions {
   // Products with probabilities skip blocks of 256 vocabulary entries in which every probability of the block of tokens
   // is below this threshold. 0: exact. 2^-12 is the resolution of bf16.
   double skip_probability_below = 0;
+  // A quantised output matrix is dequantised once if it then has at most so many bytes, and otherwise slice by slice in
+  // every pass.
+  int64_t dense_bytes = 128 << 20;
 };
 
 struct LossAndGradient {

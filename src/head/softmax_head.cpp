@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/torch.h"
+#include "head/sliced_softmax.h"
 #include "head/softmax_sweep.h"
 #include "support/error.h"
 
@@ -20,6 +21,12 @@ const at::Tensor& SoftmaxHead::weight() const {
   if (!weight_.is_quantized()) return weight_.dense();
   std::call_once(is_dequantized_, [this] { dense_weight_ = weight_.dequantized(); });
   return dense_weight_;
+}
+
+bool SoftmaxHead::is_sliced() const {
+  const int64_t dense_bytes = weight_.rows() * weight_.columns() * static_cast<int64_t>(sizeof(float));
+  const bool learns_bias = at::GradMode::is_enabled() && bias_.defined() && bias_.requires_grad();
+  return weight_.is_quantized() && dense_bytes > options_.dense_bytes && !learns_bias;
 }
 
 std::vector<at::Tensor> SoftmaxHead::parameters() const {
@@ -44,11 +51,13 @@ std::shared_ptr<const Head> SoftmaxHead::with_bias_change(const std::vector<at::
 at::Tensor SoftmaxHead::loss(const at::Tensor& hidden, const at::Tensor& targets,
                              const at::Tensor& expected_upstream) const {
   check_head_input("SoftmaxHead", *this, hidden, targets);
+  if (is_sliced()) return sliced_softmax_loss(hidden, weight_, bias_, targets, options_);
   return softmax_loss(hidden, weight(), bias_, targets, expected_upstream, options_);
 }
 
 LossAndGradient SoftmaxHead::loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const {
   check_head_input("SoftmaxHead", *this, hidden, targets);
+  if (is_sliced()) return sliced_softmax_loss_and_gradient(hidden, weight_, bias_, targets, options_);
   return softmax_loss_and_gradient(hidden, weight(), bias_, targets, options_);
 }
 

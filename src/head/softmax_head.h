@@ -25,7 +25,7 @@ class SoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
-  // Logits of a few tokens use the quantised weight directly; losses need it dense and dequantise it once.
+  // Logits of a few tokens use the quantised weight directly. Losses need it dense: all of it, or slice by slice.
   const at::Tensor& weight() const;
   void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;
   std::vector<int64_t> bias_sizes() const override { return {weight_.rows()}; }
@@ -33,6 +33,8 @@ class SoftmaxHead : public Head {
   const HeadOptions& options() const override { return options_; }
 
  private:
+  bool is_sliced() const;
+
   Matrix weight_;
   at::Tensor bias_;
   mutable at::Tensor dense_weight_;

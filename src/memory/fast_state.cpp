@@ -115,7 +115,7 @@ FastState take_state(TensorReader& reader, const std::string& prefix, const Stat
 void save_state(const FastState& state, const std::string& path) {
   TensorMap tensors;
   append_state(tensors, "", state);
-  save_tensors(tensors, path, {{"format", "fwl-state"}});
+  save_checked_tensors(tensors, path, {{"format", "fwl-state"}});
 }
 
 FastState load_state(const std::string& path, const StateLayout& layout) {

@@ -250,46 +250,17 @@ void LanguageModel::forget_context(Session& session) const {
   session.last_hidden = at::Tensor();
 }
 
-at::Tensor LanguageModel::advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const {
-  const auto all = tokens.to(base_->device(), at::kLong);  // B,T
-  at::Tensor hidden;                                       // B,T,D
+void LanguageModel::advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const {
+  const auto column = tokens.to(base_->device(), at::kLong).view({-1, 1});  // B,1
+  at::Tensor hidden;                                                        // B,1,D
   if (blocks_) {
-    base_->check({all, &session.base});
     auto reader = block_reader(session, {adaptation});
-    if (session.last_hidden.defined()) reader.add_target(all.select(1, 0));
-    std::vector<at::Tensor> parts;
-    for (int64_t start = 0, count = 0; start < all.size(1); start += count) {
-      count = std::min(reader.room(), all.size(1) - start);
-      const auto targets = all.slice(1, start + 1, start + count + 1);  // B,count, or one less at the end
-      parts.push_back(reader.read(all.narrow(1, start, count), targets, {}).hidden);
-    }
-    hidden = at::cat(parts, 1);
+    reader.add_target(column);
+    hidden = reader.read(column, column.slice(1, 0, 0), {}).hidden;
   } else {
-    hidden = base_->read(all, session.base);
+    hidden = base_->read(column, session.base);
   }
-  session.last_hidden = hidden.select(1, all.size(1) - 1).clone();  // B,D
-  return hidden;
-}
-
-void LanguageModel::advance(const std::vector<SessionStep>& steps) const {
-  std::optional<BlockPass> pass;
-  if (blocks_) pass.emplace(*blocks_);
-  BaseCall call;
-  std::vector<TokenSpan> spans;
-  for (const auto& step : steps) {
-    spans.push_back({at::full({1, 1}, step.token, at::kLong), &step.session->base});
-    base_->check(spans.back());
-  }
-  for (size_t index = 0; blocks_ && index < steps.size(); ++index) {
-    auto reader = block_reader(*steps[index].session, {steps[index].adaptation});
-    if (steps[index].session->last_hidden.defined()) reader.add_target(spans[index].tokens.select(1, 0));
-    reader.add(spans[index].tokens, spans[index].tokens.slice(1, 1), {});
-    const auto own = reader.use(*pass);
-    if (own.addition) call = own;
-  }
-  const auto hidden = base_->read(spans, call);
-  for (size_t index = 0; index < steps.size(); ++index)
-    steps[index].session->last_hidden = hidden[index].select(1, 0).clone();  // 1,D
+  session.last_hidden = hidden.select(1, 0).clone();
 }
 
 Losses LanguageModel::score(const at::Tensor& hidden, const at::Tensor& targets, Session& session,
@@ -315,13 +286,6 @@ Losses LanguageModel::score(const at::Tensor& hidden, const at::Tensor& targets,
   }
   return {memory_->loss(hidden, targets, head, session.fast, token_weights),
           options.wants_slow_loss ? slow() : at::Tensor()};
-}
-
-at::Tensor LanguageModel::logits(const at::Tensor& hidden, const Session& session, Adaptation adaptation) const {
-  if (!memory_) return base_->head()->logits(hidden[0]);
-  const bool is_off = adaptation == Adaptation::off || !session.fast.is_defined();
-  const auto head = is_off ? base_->head() : memory_->head_for(base_->head(), session.fast, 0);
-  return head->logits(memory_->adapt(hidden, is_off ? FastState{} : session.fast)[0]);
 }
 
 at::Tensor LanguageModel::next_logits(const Session& session, Adaptation adaptation) const {

@@ -34,12 +34,6 @@ struct SessionTokens {
   Session* session;
 };
 
-struct SessionStep {
-  int64_t token;
-  Session* session;  // of one text
-  Adaptation adaptation;
-};
-
 class LanguageModel {
  public:
   // Without a memory the base's hidden states go to the head as they are.
@@ -77,13 +71,9 @@ class LanguageModel {
   // Forgets the base's context but not what the fast weights have learned.
   void forget_context(Session& session) const;
 
-  // Reads tokens (B,T) that follow the session's last ones, without scoring them or moving a memory on top. -> B,T,D
-  at::Tensor advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const;
-  // The same with one token each for several sessions, in one pass of the base.
-  void advance(const std::vector<SessionStep>& steps) const;
+  // Reads tokens (B) that follow the session's last ones, without scoring them or moving a memory on top.
+  void advance(const at::Tensor& tokens, Session& session, Adaptation adaptation) const;
 
-  // Of hidden states (1,N,D) of a session of one text, under fast weights that stay as they are. -> N,V
-  at::Tensor logits(const at::Tensor& hidden, const Session& session, Adaptation adaptation) const;
   // For the token that comes next.   B,V
   at::Tensor next_logits(const Session& session, Adaptation adaptation = Adaptation::read) const;
 
@@ -100,9 +90,8 @@ class LanguageModel {
   std::vector<DriftFigure> drift(const Session& session) const;
 
   // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
-  // `notes` are kept with it.
   void save_session(const Session& session, const std::string& path, const std::string& identity,
-                    CachePrecision precision = CachePrecision::full, const TextMap& notes = {}) const;
+                    CachePrecision precision = CachePrecision::full) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
   void append_session(TensorMap& tensors, const Session& session,

@@ -5,12 +5,14 @@
 
 #include "engine/torch.h"
 #include "model/language_model.h"
+#include "model/session_notes.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {
 
+constexpr const char* note_key = "note";
 constexpr const char* session_format = "fwl-session-2";
 constexpr const char* scale_suffix = ".scale";
 
@@ -19,7 +21,7 @@ std::string cache_name(size_t index) {
 }
 
 std::string chunk_name(const char* part) {
-  return fmt::format("{}chunk.{}", block_state_prefix, part);
+  return std::string(block_chunk_prefix) + part;
 }
 
 std::string text_of(const TextMap& metadata, const std::string& key) {
@@ -60,7 +62,7 @@ at::Tensor take_cache(TensorReader& reader, const std::string& name, std::vector
   return rounded.to(type) * reader.take_finite(name + scale_suffix, shape, type);
 }
 
-BaseState take_base(TensorReader& reader, const BaseModel& model) {
+BaseState take_base(TensorReader& reader, const BaseModel& model, int64_t undo_tokens) {
   const auto numbers = reader.take_numbers("base.numbers", 5);
   const int64_t most = int64_t{1} << 40;
   for (const auto number : numbers)
@@ -69,6 +71,7 @@ BaseState take_base(TensorReader& reader, const BaseModel& model) {
   state.tokens_read = numbers[1];
   state.cached_tokens = numbers[2];
   state.window_start = numbers[3];
+  state.undo_tokens = undo_tokens;
   if (state.window_start > state.tokens_read)
     fail(reader.path(), "a text that goes on", "impossible positions", "the file is damaged");
   state.cache.resize(static_cast<size_t>(std::min<int64_t>(numbers[4], 1 << 20)));
@@ -196,7 +199,8 @@ void LanguageModel::append_session(TensorMap& tensors, const Session& session, C
 
 Session LanguageModel::take_session(TensorReader& reader) const {
   Session session;
-  session.base = take_base(reader, *base_);
+  const bool has_blocks = blocks_ && reader.has(std::string(block_state_prefix) + "sequences");
+  session.base = take_base(reader, *base_, has_blocks ? blocks_->options().chunk_tokens : 0);
   if (reader.has("last_hidden"))
     session.last_hidden = reader.take_finite("last_hidden", {session.sequences(), base_->hidden_size()}, base_->dtype())
                               .to(base_->device());
@@ -206,21 +210,32 @@ Session LanguageModel::take_session(TensorReader& reader) const {
       fail(reader.path(), fmt::format("fast weights of {} texts", session.sequences()),
            std::to_string(session.fast.sequences()), "the file is damaged");
   }
-  if (blocks_ && reader.has(std::string(block_state_prefix) + "sequences")) {
-    session.blocks = take_blocks(reader, *blocks_, *base_, session.base);
-    session.base.undo_tokens = blocks_->options().chunk_tokens;
-  }
+  if (has_blocks) session.blocks = take_blocks(reader, *blocks_, *base_, session.base);
   session.sampler = take_sampler(reader, base_->vocabulary_size());
   return session;
 }
 
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
-                                 CachePrecision precision, const TextMap& notes) const {
+                                 CachePrecision precision) const {
   TensorMap tensors;
   append_session(tensors, session, precision);
-  TextMap metadata = {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}};
-  metadata.insert(notes.begin(), notes.end());
-  save_checked_tensors(tensors, path, std::move(metadata));
+  save_checked_tensors(tensors, path,
+                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+}
+
+void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
+                            const std::string& identity, const std::string& note) {
+  TensorMap tensors;
+  model.append_session(tensors, session);
+  save_checked_tensors(tensors, path,
+                       {{"format", session_format},
+                        {"architecture", model.base().architecture()},
+                        {"model", identity},
+                        {note_key, note}});
+}
+
+std::string session_note(const std::string& path) {
+  return text_of(open_session_file(path).metadata(), note_key);
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {

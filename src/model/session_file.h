@@ -10,7 +10,8 @@ namespace fwl {
 
 // Every tensor of a fast-weight state has a name that starts so; no other tensor of a session file does.
 inline constexpr const char* fast_state_prefix = "state.";
-inline constexpr const char* block_state_prefix = "state.blocks.";  // of the memories in the blocks
+inline constexpr const char* block_state_prefix = "state.blocks.";        // of the memories in the blocks
+inline constexpr const char* block_chunk_prefix = "state.blocks.chunk.";  // the chunk that they learn from next
 
 // Of the KV cache (or memory) of the base in a session file. The fast weights are always stored as they are.
 enum class CachePrecision {

@@ -93,6 +93,7 @@ EvaluationResult result_of_losses(const std::string& path) {
   if (found == file.metadata().end())
     fail(path, "losses of fwl perplexity --save-nll", "a file without its result",
          "other tensors, or an older version");
+  file.expect_checksum("losses");
   auto result = parse_result(path, found->second);
   result.losses_path = path;
   return result;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "files/memory_map.h"
 #include "support/error.h"
 #include "support/near_name.h"
 
@@ -161,7 +162,7 @@ void append_model(Arguments& arguments, const TablePlan& plan, const std::string
 std::vector<TablePlan> load_table_plans(const std::string& path) {
   std::vector<TablePlan> plans;
   try {
-    const auto root = toml::parse_file(path);
+    const auto root = toml::parse(MemoryMap(path).text(), path);
     const auto* tables = root["table"].as_array();
     if (!tables) fail(path, "[[table]] entries", "none");
     for (const auto& entry : *tables) {

@@ -95,6 +95,7 @@ asio::awaitable<bool> HttpConnection::serve_one() {
   parser.header_limit(header_bytes);
   parser.body_limit(static_cast<uint64_t>(options_.body_bytes));
   extra_headers_.clear();
+  is_head_ = false;
   set_deadline();
   boost::system::error_code error;
   co_await http::async_read_header(stream_, buffer_, parser, into(error));
@@ -103,6 +104,7 @@ asio::awaitable<bool> HttpConnection::serve_one() {
     co_return false;
   }
   version_ = parser.get().version();
+  is_head_ = parser.get().method() == http::verb::head;
   std::optional<HttpAnswer> refusal;
   HttpRequest request;
   try {
@@ -173,6 +175,7 @@ asio::awaitable<void> HttpConnection::write(HttpAnswer answer, bool keeps_alive)
   message.keep_alive(keeps_alive);
   message.body() = std::move(answer.body);
   message.prepare_payload();
+  if (is_head_) message.body().clear();
   set_deadline();
   co_await http::async_write(stream_, message, asio::use_awaitable);
 }

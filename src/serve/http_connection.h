@@ -41,6 +41,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpApplication& application_;
   std::shared_ptr<std::atomic<int64_t>> open_;
   std::vector<std::pair<std::string, std::string>> extra_headers_;  // of the current request's answer
+  bool is_head_ = false;                                            // it asks for headers only
   unsigned version_ = 11;                                           // of the current request: 10 has no chunks
 };
 

@@ -57,9 +57,7 @@ std::optional<Prompt> ServedModel::following_prompt(const std::vector<ChatMessag
   const auto all = render(messages);
   if (!all.text().starts_with(before)) return std::nullopt;
   auto rest = std::string_view(all.text()).substr(before.size());
-  const auto& end_text = conventions.end_text;
-  const auto end = tokenizer().end_token();
-  if (end && place.last_token == end && !end_text.empty() && rest.starts_with(end_text)) rest.remove_prefix(end_text.size());
+  if (place.last_token) rest = tokenizer().without_end(rest, *place.last_token);
   Prompt prompt{encode(all.part(rest), false), false};
   check_prompt(prompt.tokens);
   return prompt;

@@ -30,18 +30,23 @@ json optional_body(const HttpRequest& request) {
   return request.body.empty() ? json::object() : request_json(request);
 }
 
+int64_t learned_tokens(const FastState& state) {
+  return state.is_defined() ? state.tokens_read.front() : 0;
+}
+
 json facts_json(const ServedState& state, SessionShelf& shelf, const SessionKey& key) {
   auto taken = shelf.take(key, false);
   const auto& session = taken.stored.session;
   const auto stamp = shelf.files().stamp(key);
+  const auto notes = json::parse(taken.stored.notes, nullptr, false);
   json facts = {{"id", key.id},
                 {"object", "session"},
                 {"tokens_read", session.tokens_read()},
-                {"fast_tokens", session.fast.is_defined() ? session.fast.tokens_read.front() : 0},
+                {"fast_tokens", std::max(learned_tokens(session.fast), learned_tokens(session.blocks.fast))},
                 {"memory_bytes", session.bytes()},
                 {"bytes", stamp ? stamp->bytes : 0},
                 {"last_use", stamp ? static_cast<double>(stamp->modified) * 1e-9 : 0},
-                {"messages", taken.stored.notes.empty() ? json::array() : json::parse(taken.stored.notes)},
+                {"messages", notes.is_discarded() ? json::array() : notes},
                 {"drift", json::object()}};
   for (const auto& figure : state.model.model().drift(session)) facts["drift"][figure.weight] = figure.drift;
   shelf.put_back(std::move(taken));

@@ -19,7 +19,7 @@ json tokenize(const ServedModel& model, const json& body) {
   const bool is_markup = body.value("parse_special", json()) == true;
   const auto tokens = model.encode(is_markup ? MarkedText::all_markup(text) : MarkedText::plain(text), adds_begin);
   json answer = {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.context.context_tokens}};
-  if (body.value("with_pieces", false)) {
+  if (body.value("with_pieces", json()) == true) {
     answer["tokens"] = json::array();
     for (const auto token : tokens) answer["tokens"].push_back({{"id", token}, {"piece", model.text_of(token)}});
   }

@@ -1,6 +1,7 @@
 #include "sessions/prompt_scorer.h"
 
 #include "engine/torch.h"
+#include "model/token_stepper.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -43,7 +44,7 @@ at::Tensor PromptScorer::logits_at(const at::Tensor& hidden, TokenId target) {
 std::vector<ScoredToken> PromptScorer::read(std::span<const TokenId> tokens) {
   const auto before = session_.last_hidden;  // 1,D
   const std::vector<int64_t> ids(tokens.begin(), tokens.end());
-  auto hidden = model_.advance(at::tensor(ids, at::kLong).unsqueeze(0), session_, adaptation_);  // 1,T,D
+  auto hidden = advance(model_, at::tensor(ids, at::kLong).unsqueeze(0), session_, adaptation_);  // 1,T,D
   hidden = hidden.slice(1, 0, hidden.size(1) - 1);
   if (before.defined()) hidden = at::cat({before.unsqueeze(1), hidden}, 1);
   std::vector<ScoredToken> result;
@@ -51,8 +52,8 @@ std::vector<ScoredToken> PromptScorer::read(std::span<const TokenId> tokens) {
   const auto first = static_cast<int64_t>(result.size()), count = hidden.size(1);
   if (count == 0) return result;
   at::Tensor all, slow;  // count,V
-  if (!cursor_) all = log_probabilities(model_.logits(hidden, session_, adaptation_));
-  if (wants_slow_) slow = log_probabilities(model_.logits(hidden, session_, Adaptation::off));
+  if (!cursor_) all = log_probabilities(logits_of(model_, hidden, session_, adaptation_));
+  if (wants_slow_) slow = log_probabilities(logits_of(model_, hidden, session_, Adaptation::off));
   for (int64_t index = 0; index < count; ++index) {
     const auto token = tokens[static_cast<size_t>(first + index)];
     result.push_back(cursor_ ? scored(logits_at(hidden[0].narrow(0, index, 1), token), token, top_)

@@ -1,8 +1,10 @@
 #include "sessions/running_job.h"
 
+#include <algorithm>
 #include <random>
 
 #include "engine/torch.h"
+#include "generate/recent_tokens.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -110,14 +112,15 @@ TokenId RunningJob::choose(const at::Tensor& logits) {
   if (!request.logit_bias.empty()) changed = logits.clone();
   for (const auto& [token, bias] : request.logit_bias) changed[token] += bias;
   const Sampler sampler(request.generation.sampler);
-  return static_cast<TokenId>(
-      sampler.choose({changed.const_data_ptr<float>(), static_cast<size_t>(changed.numel())}, stored_.session.sampler));
+  // Published matrices may have more rows than the vocabulary has tokens.
+  const auto choices = static_cast<size_t>(std::min(changed.numel(), model_.tokenizer()->vocabulary_size()));
+  return static_cast<TokenId>(sampler.choose({changed.const_data_ptr<float>(), choices}, stored_.session.sampler));
 }
 
-std::optional<TokenStepper::Step> RunningJob::sample() {
+std::optional<TokenStepper::Step> RunningJob::sample(const at::Tensor& next_logits) {
   const auto& request = job_.request;
   auto& session = stored_.session;
-  const auto logits = stepper_->next_logits()[0].to(at::kCPU, at::kFloat).contiguous();  // V
+  const auto logits = next_logits[0].to(at::kCPU, at::kFloat).contiguous();  // V
   const auto token = choose(logits);
   ScoredToken event{.token = token, .logprob = {}, .slow_logprob = {}};
   if (request.top_logprobs >= 0) event = scored(logits, token, request.top_logprobs);
@@ -125,8 +128,7 @@ std::optional<TokenStepper::Step> RunningJob::sample() {
     event.slow_logprob = scored(model_.next_logits(session, Adaptation::off)[0], token, 0).logprob;
   remember(session.sampler, token);
   ++result_.generated;
-  const auto end = request.generation.ignore_end ? std::nullopt : model_.tokenizer()->end_token();
-  const bool is_end = end && token == *end;
+  const bool is_end = !request.generation.ignore_end && model_.tokenizer()->ends_answer(token);
   const auto text = is_end ? std::string() : stream_->push(token);
   text_ += text;
   job_.listener->on_token(event, text);

@@ -28,8 +28,10 @@ class RunningJob {
 
   void read_chunk(int64_t tokens);
 
-  // Samples the next token and tells the listener. Nothing if no token has to be read into the session afterwards.
-  std::optional<TokenStepper::Step> sample();
+  TokenStepper* stepper() { return stepper_.get(); }  // while it generates
+  // Samples the next token from its logits (1,V) and tells the listener. Nothing if no token has to be read into the
+  // session afterwards.
+  std::optional<TokenStepper::Step> sample(const at::Tensor& next_logits);
 
   // After the last step: the session with everything that was read, and new notes.
   StoredSession finish();

@@ -56,14 +56,6 @@ void SessionEngine::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SessionEngine::submit(Job job) {
-  enqueue(std::move(job));
-}
-
-void SessionEngine::submit(SessionTask task) {
-  enqueue(std::move(task));
-}
-
 void SessionEngine::enqueue(Work work) {
   {
     const std::lock_guard lock(mutex_);
@@ -91,14 +83,18 @@ void SessionEngine::run() {
   const at::NoGradGuard no_grad;
   const PrecisionScope precision(precision_);
   while (wait_for_work()) {
-    for (auto& work : admissible()) std::visit([this](auto& one) { start(std::move(one)); }, work);
-    stop_unwanted();
-    generate_step();
-    read_step();
+    try {
+      for (auto& work : admissible()) std::visit([this](auto& one) { start(std::move(one)); }, work);
+      stop_unwanted();
+      generate_step();
+      read_step();
+    } catch (...) {  // no session of the pass can be trusted
+      fail_all(std::current_exception());
+    }
     publish_facts();
   }
   const auto error = stopped("a server that goes on", "one that stops");
-  for (auto& running : running_) fail(running, error);
+  fail_all(error);
   const std::lock_guard lock(mutex_);
   for (auto& work : waiting_) refuse(work, error);
 }
@@ -186,17 +182,24 @@ void SessionEngine::generate_step() {
   std::vector<TokenStepper::Step> steps;
   int64_t tokens = 0;
   const double seconds = seconds_of([&] {
+    std::vector<Running*> generating;
+    std::vector<TokenStepper*> steppers;
     for (auto& running : running_) {
       if (!running.job->is_generating()) continue;
+      generating.push_back(&running);
+      steppers.push_back(running.job->stepper());
+    }
+    const auto logits = TokenStepper::next_logits(steppers);
+    for (size_t index = 0; index < generating.size(); ++index) {
       try {
-        if (const auto step = running.job->sample()) steps.push_back(*step);
+        if (const auto step = generating[index]->job->sample(logits[index])) steps.push_back(*step);
         ++tokens;
       } catch (...) {
-        fail(running, std::current_exception());
+        fail(*generating[index], std::current_exception());
       }
     }
     std::erase_if(running_, [](const Running& running) { return !running.job; });
-    read_together(steps);
+    TokenStepper::read(steps);
   });
   complete_finished();
   if (tokens == 0) return;
@@ -204,16 +207,6 @@ void SessionEngine::generate_step() {
   ++facts_.steps;
   facts_.generated_tokens += tokens;
   facts_.generation_seconds += seconds;
-}
-
-void SessionEngine::read_together(const std::vector<TokenStepper::Step>& steps) {
-  try {
-    TokenStepper::read(steps);
-  } catch (...) {  // no session of the pass can be trusted
-    for (auto& running : running_)
-      if (!running.job->is_reading()) fail(running, std::current_exception());
-    std::erase_if(running_, [](const Running& running) { return !running.job; });
-  }
 }
 
 void SessionEngine::read_step() {
@@ -277,6 +270,12 @@ void SessionEngine::fail(Running& running, std::exception_ptr error) {
   listener->on_error(std::move(error));
   const std::lock_guard lock(mutex_);
   ++facts_.jobs_failed;
+}
+
+void SessionEngine::fail_all(const std::exception_ptr& error) {
+  for (auto& running : running_)
+    if (running.job) fail(running, error);
+  running_.clear();
 }
 
 void SessionEngine::publish_facts() {

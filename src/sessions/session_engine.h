@@ -58,8 +58,8 @@ class SessionEngine {
 
   void stop();  // jobs that have not ended fail, later ones are refused, and no listener is called any more
 
-  void submit(Job job);           // throws QueueFull
-  void submit(SessionTask task);  // throws QueueFull
+  void submit(Job job) { enqueue(std::move(job)); }            // throws QueueFull
+  void submit(SessionTask task) { enqueue(std::move(task)); }  // throws QueueFull
   EngineFacts facts() const;
   const EngineOptions& options() const { return options_; }
   const SessionFiles& files() const { return shelf_.files(); }
@@ -80,11 +80,11 @@ class SessionEngine {
   void start(SessionTask task);
   void stop_unwanted();
   void generate_step();
-  void read_together(const std::vector<TokenStepper::Step>& steps);
   void read_step();
   void complete_finished();
   void complete(Running& running);
   void fail(Running& running, std::exception_ptr error);
+  void fail_all(const std::exception_ptr& error);
   void publish_facts();
 
   const LanguageModel& model_;

@@ -12,7 +12,7 @@
 #include "files/atomic_file.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
-#include "model/session_file.h"
+#include "model/session_notes.h"
 #include "sessions/session_errors.h"
 #include "support/printable.h"
 
@@ -20,7 +20,6 @@ namespace fwl {
 namespace {
 
 constexpr const char* suffix = ".session";
-constexpr const char* notes_key = "notes";
 constexpr size_t longest_id = 64;
 
 bool is_id_letter(char letter) {
@@ -79,12 +78,7 @@ std::vector<SessionFiles::Entry> SessionFiles::list(const std::string& owner) co
 }
 
 StoredSession SessionFiles::load_file(const std::string& path) const {
-  auto reader = open_session_file(path);
-  StoredSession stored;
-  const auto& metadata = reader.metadata();
-  if (const auto found = metadata.find(notes_key); found != metadata.end()) stored.notes = found->second;
-  stored.session = model_.load_session(path, identity_);
-  return stored;
+  return {model_.load_session(path, identity_), session_note(path)};
 }
 
 StoredSession SessionFiles::load(const SessionKey& key) const {
@@ -105,7 +99,7 @@ void SessionFiles::keep_before(const SessionKey& key) const {
 void SessionFiles::save(const SessionKey& key, const StoredSession& stored) const {
   make_folder(folder_ + "/" + key.owner);
   keep_before(key);
-  model_.save_session(stored.session, path(key), identity_, CachePrecision::full, {{notes_key, stored.notes}});
+  save_session_with_note(model_, stored.session, path(key), identity_, stored.notes);
 }
 
 void SessionFiles::change(const SessionKey& key, const std::function<void(const std::string& path)>& action) const {

@@ -23,10 +23,10 @@ class FolderLock {
  public:
   explicit FolderLock(const std::string& folder)
       : path_(folder + "/.lock"), file_(open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
-    if (file_ < 0) fail_with_errno(path_, "cannot open");
+    if (file_ < 0) fail_with_errno(path_, "open");
     if (flock(file_, LOCK_EX) != 0) {
       close(file_);
-      fail_with_errno(path_, "cannot lock");
+      fail_with_errno(path_, "lock");
     }
   }
   ~FolderLock() { close(file_); }
@@ -46,8 +46,11 @@ struct LeaseText {
 LeaseText read_lease(const std::string& path) {
   std::ifstream file(path);
   const auto json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) return {};  // none, or half written by a server that was killed
-  return {json.value("holder", std::string()), json.value("expires", int64_t{0})};
+  const auto holder = json.is_object() ? json.find("holder") : json.end();
+  const auto expires = json.is_object() ? json.find("expires") : json.end();
+  const bool is_whole = holder != json.end() && holder->is_string() && expires != json.end() && expires->is_number();
+  if (!is_whole) return {};  // none, or half written by a server that was killed
+  return {holder->get<std::string>(), expires->get<int64_t>()};
 }
 
 std::string folder_of(const std::string& path) {
@@ -84,7 +87,7 @@ void SessionLease::write(const char* what_if_lost) {
   const auto expires = unix_milliseconds() + static_cast<int64_t>(options_.seconds * 1000);
   std::ofstream file(path_, std::ios::trunc);
   file << nlohmann::json{{"holder", options_.holder}, {"expires", expires}};
-  if (!file.flush()) fail_with_errno(path_, "cannot write");
+  if (!file.flush()) fail_with_errno(path_, "write");
   renewed_ = std::chrono::steady_clock::now();
 }
 

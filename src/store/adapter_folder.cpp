@@ -8,10 +8,12 @@
 
 #include "files/atomic_file.h"
 #include "files/checksum.h"
+#include "files/folder.h"
 #include "files/memory_map.h"
+#include "files/self_checksum.h"
 #include "support/error.h"
 #include "support/fields.h"
-#include "support/json.h"
+#include "tokenizer/json_field.h"
 #include "weights/tensor_files.h"
 #include "weights/tensor_reader.h"
 #include "weights/weight_source.h"
@@ -30,7 +32,7 @@ std::string inside(const std::string& folder, const char* name) {
 // Weights of an adapter's file by name; all must be there, and nothing else.
 class AdapterWeights : public WeightSource {
  public:
-  explicit AdapterWeights(const std::string& path) : reader_(path, "an adapter") {}
+  explicit AdapterWeights(const SafetensorsFile& file) : reader_(file, "an adapter") {}
 
   bool has(const std::string& name) const override { return reader_.has(name); }
   at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial&) override {
@@ -45,8 +47,8 @@ class AdapterWeights : public WeightSource {
 AdapterDescription read_description(const std::string& folder) {
   const auto path = inside(folder, "adapter.json");
   if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
-  auto json = parse_json(path, MemoryMap(path).text());
-  if (!json.is_object() || json.value("format", "") != adapter_format)
+  auto json = parse_checked_json(path, "an adapter", MemoryMap(path).text());
+  if (json_field<std::string>(path, json, "format", "") != adapter_format)
     fail(path, fmt::format("an adapter ({})", adapter_format), "something else",
          "of another version, or not an adapter");
   json.erase("format");
@@ -59,6 +61,16 @@ AdapterDescription read_description(const std::string& folder) {
   return description;
 }
 
+// The weights hold their checksum, or the description does.
+SafetensorsFile open_weights(const std::string& path, const AdapterDescription& description) {
+  SafetensorsFile file(path);
+  if (description.weights_hash.empty())
+    file.expect_checksum("the weights of an adapter");
+  else if (checksum_of_file(path, "sha256:") != description.weights_hash)
+    fail(path, "weights " + description.weights_hash, "others", "the file is damaged");
+  return file;
+}
+
 }  // namespace
 
 void add_fields(Fields& fields, AdapterDescription& description) {
@@ -66,6 +78,7 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   fields.add("base.hash", description.base_hash, "SHA-256 of its weights");
   fields.add("base.architecture", description.base_architecture, "its kind");
   fields.add("base.hidden_size", description.base_hidden_size, "size of its hidden states").range(1, 1 << 20);
+  fields.add("weights_hash", description.weights_hash, "SHA-256 of weights that do not hold their checksum");
   fields.add("window_tokens", description.window_tokens, "the base reads windows of so many tokens").range(1, 1 << 30);
   fields.add("objective", description.objective, "what the memory was trained on");
   add_fields(fields, description.memory);
@@ -84,17 +97,23 @@ std::string model_hash(const std::string& path, const ProgressReport& progress) 
 }
 
 void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder) {
-  fs::create_directories(folder);
+  make_folder(folder);
   auto copy = description;
   Fields fields;
   add_fields(fields, copy);
   auto json = fields.to_json();
+  json.erase("weights_hash");  // they hold their checksum
   json["format"] = adapter_format;
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
   for (const auto& [name, tensor] : model.fast_parameters()) tensors[name] = tensor.detach();
-  save_tensors(tensors, inside(folder, "adapter.safetensors"), {{"format", "pt"}, {"base", description.base_hash}});
-  write_file_atomically(inside(folder, "adapter.json"), json.dump(2) + "\n");
+  save_checked_tensors(tensors, inside(folder, "adapter.safetensors"),
+                       {{"format", "pt"}, {"base", description.base_hash}});
+  write_file_atomically(inside(folder, "adapter.json"), checked_json_text(std::move(json)));
+}
+
+SafetensorsFile open_adapter_weights(const std::string& folder) {
+  return open_weights(inside(folder, "adapter.safetensors"), read_description(folder));
 }
 
 OpenedAdapter open_adapter(const std::string& folder, const std::string& base_path, const BaseModel& base,
@@ -105,7 +124,7 @@ OpenedAdapter open_adapter(const std::string& folder, const std::string& base_pa
   if (hash != opened.description.base_hash)
     fail(folder, fmt::format("the base {} ({})", opened.description.base_name, opened.description.base_hash),
          fmt::format("{} ({})", base_path, hash), "an adapter works only on the model that it was trained with");
-  AdapterWeights weights(inside(folder, "adapter.safetensors"));
+  AdapterWeights weights(open_weights(inside(folder, "adapter.safetensors"), opened.description));
   opened.memory = opened.description.memory.make({base.hidden_size(), *base.head(), weights});
   opened.blocks = opened.description.blocks.make(base.blocks(), base.hidden_size(), weights);
   weights.expect_nothing_else();

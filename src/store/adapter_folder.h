@@ -18,6 +18,7 @@ struct AdapterDescription {
   std::string objective = "fwl";
   MemoryChoice memory;
   BlockConfig blocks;
+  std::string weights_hash = {};  // of adapter.safetensors; empty: that file holds its own checksum
 };
 
 void add_fields(Fields& fields, AdapterDescription& description);
@@ -27,6 +28,9 @@ std::string model_hash(const std::string& path, const ProgressReport& progress =
 
 // The fast weights of the model: on top, in its blocks, or both.
 void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder);
+
+// The file with the weights of an adapter, its checksum right.
+SafetensorsFile open_adapter_weights(const std::string& folder);
 
 struct OpenedAdapter {
   std::shared_ptr<const FastMemory> memory;   // null: none

@@ -27,19 +27,26 @@ const Architecture& find_architecture(const std::string& where, const std::strin
        "this architecture is not supported");
 }
 
+const Architecture& architecture_of(const GgufFile& file) {
+  const std::string name(file.get<std::string_view>("general.architecture"));
+  return find_architecture(file.where() + ": general.architecture", name, &Architecture::gguf_names);
+}
+
+const Architecture& architecture_of(const HuggingFaceFolder& folder) {
+  const FolderConfig json(folder);
+  return find_architecture(json.where() + ": model_type", json.text("model_type", ""), &Architecture::folder_names);
+}
+
 std::shared_ptr<BaseModel> open_gguf(const std::string& path, WeightFormat format) {
   const auto file = std::make_shared<const GgufFile>(path);
-  const std::string name(file->get<std::string_view>("general.architecture"));
-  const auto& architecture = find_architecture(path + ": general.architecture", name, &Architecture::gguf_names);
+  const auto& architecture = architecture_of(*file);
   check_model_sizes(*file);
   return architecture.open_gguf(file, format);
 }
 
 std::shared_ptr<BaseModel> open_folder(const std::string& path, WeightFormat format) {
   const auto folder = std::make_shared<const HuggingFaceFolder>(path);
-  const FolderConfig json(*folder);
-  const auto name = json.text("model_type", "");
-  const auto& architecture = find_architecture(json.where() + ": model_type", name, &Architecture::folder_names);
+  const auto& architecture = architecture_of(*folder);
   check_model_sizes(*folder);
   return architecture.open_folder(folder, format);
 }
@@ -51,6 +58,13 @@ std::shared_ptr<BaseModel> open_base(const std::string& path, WeightFormat forma
   if (std::filesystem::is_directory(path))
     fail(path, "a model folder with a config.json, or a GGUF file", "a folder without config.json");
   return open_gguf(path, format);
+}
+
+void check_architecture(const std::string& path) {
+  if (is_huggingface_folder(path))
+    architecture_of(HuggingFaceFolder(path));
+  else
+    architecture_of(GgufFile(path));
 }
 
 }  // namespace fwl

@@ -11,4 +11,7 @@ namespace fwl {
 
 std::shared_ptr<BaseModel> open_base(const std::string& path, WeightFormat format = WeightFormat::quantized);
 
+// Throws UserError unless the architecture that the file or folder names can be opened.
+void check_architecture(const std::string& path);
+
 }  // namespace fwl

@@ -2,6 +2,9 @@
 
 #include <filesystem>
 
+#include "files/atomic_file.h"
+#include "files/folder.h"
+#include "files/memory_map.h"
 #include "weights/tensor_files.h"
 
 namespace fwl {
@@ -17,13 +20,14 @@ bool holds_weights(const fs::path& file) {
 }  // namespace
 
 void save_published_model(const BaseModel& base, const std::string& source, const std::string& folder) {
-  fs::create_directories(folder);
+  make_folder(folder);
   for (const auto& entry : fs::directory_iterator(source))
     if (entry.is_regular_file() && !holds_weights(entry.path()))
-      fs::copy_file(entry.path(), fs::path(folder) / entry.path().filename(), fs::copy_options::overwrite_existing);
+      write_file_atomically((fs::path(folder) / entry.path().filename()).string(),
+                            MemoryMap(entry.path().string()).text());
   TensorMap tensors;
   for (const auto& [name, tensor] : base.parameters()) tensors[name] = tensor.detach();
-  save_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
+  save_checked_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
 }
 
 }  // namespace fwl

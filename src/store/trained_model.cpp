@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "files/atomic_file.h"
+#include "files/folder.h"
 #include "files/memory_map.h"
+#include "files/self_checksum.h"
 #include "support/error.h"
 #include "support/fields.h"
 #include "tokenizer/json_field.h"
@@ -63,7 +65,7 @@ std::shared_ptr<LanguageModel> make_model(const ModelDescription& description, W
 
 void save_trained_model(const LanguageModel& model, const ModelDescription& description,
                         const std::string& tokenizer_path, const std::string& folder) {
-  fs::create_directories(folder);
+  make_folder(folder);
   auto copy = description;
   Fields fields;
   add_fields(fields, copy);
@@ -72,18 +74,19 @@ void save_trained_model(const LanguageModel& model, const ModelDescription& desc
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
   for (const auto& [name, tensor] : model.parameters()) tensors[name] = tensor.detach();
-  save_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
+  save_checked_tensors(tensors, (fs::path(folder) / "model.safetensors").string(), {{"format", "pt"}});
   copy_tokenizer(tokenizer_path, folder, description);
-  write_file_atomically((fs::path(folder) / "config.json").string(), json.dump(2) + "\n");
+  write_file_atomically((fs::path(folder) / "config.json").string(), checked_json_text(std::move(json)));
 }
 
 bool is_trained_model(const HuggingFaceFolder& folder) {
-  return folder.config().value("model_type", "") == model_type;
+  const auto& type = json_or_null(folder.config(), "model_type");
+  return type.is_string() && type.get_ref<const std::string&>() == model_type;
 }
 
 ModelDescription read_description(const HuggingFaceFolder& folder) {
   const auto where = folder.path() + "/config.json";
-  auto json = folder.config();
+  auto json = parse_checked_json(where, "the config of a model", MemoryMap(where).text());
   json.erase("model_type");
   json.erase("fwl_version");
   ModelDescription description;
@@ -96,6 +99,8 @@ ModelDescription read_description(const HuggingFaceFolder& folder) {
 
 std::shared_ptr<LanguageModel> open_trained_model(const std::shared_ptr<const HuggingFaceFolder>& folder) {
   const auto description = read_description(*folder);
+  for (const auto& shard : folder->shards())
+    if (!shard.has_checksum()) shard.expect_checksum("the weights of a model");
   FolderWeights weights(folder, WeightFormat::fp32);
   return make_model(description, weights, tokenizer_of(*folder, description));
 }

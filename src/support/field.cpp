@@ -117,6 +117,21 @@ Field& Field::alias(std::string other_name) {
   return *this;
 }
 
+Field& Field::reads_file() {
+  file_use = FileUse::read;
+  return *this;
+}
+
+Field& Field::reads_texts() {
+  file_use = FileUse::read_as_text;
+  return *this;
+}
+
+Field& Field::writes_file() {
+  file_use = FileUse::written;
+  return *this;
+}
+
 std::string Field::flag() const {
   return dashed(name);
 }
@@ -146,6 +161,12 @@ std::string Field::default_text() const {
                                [](const std::string* value) { return *value; },
                                [](const auto* value) { return fmt::format("{}", fmt::join(*value, ",")); }},
                     target);
+}
+
+std::vector<std::string> Field::texts() const {
+  if (const auto* const* text = std::get_if<std::string*>(&target)) return {**text};
+  if (const auto* const* list = std::get_if<std::vector<std::string>*>(&target)) return **list;
+  return {};
 }
 
 void Field::set_text(std::string_view where, const std::string& text) {

@@ -26,6 +26,7 @@ struct Field {
   std::vector<std::string> aliases;      // "ctx_size" for --ctx-size: other names for the flag, not for TOML
   const std::string* chooser = nullptr;  // if set, the field counts only while this string equals `choice`
   std::string choice;
+  enum class FileUse { none, read, read_as_text, written } file_use = FileUse::none;
   bool may_be_unused = false;  // may be set while it does not count
   std::string set_by;          // the source that set it; empty: still the default
 
@@ -36,6 +37,9 @@ struct Field {
   Field& positional();
   Field& short_name(std::string letter);
   Field& alias(std::string other_name);
+  Field& reads_file();   // it names a file, or a folder of a model, adapter or run, that is read,
+  Field& reads_texts();  // or text files and folders with text files,
+  Field& writes_file();  // or a file that is written
 
   bool counts() const { return !chooser || *chooser == choice; }
   bool is_boolean() const { return std::holds_alternative<bool*>(target); }
@@ -44,6 +48,7 @@ struct Field {
   std::vector<std::string> flags() const;  // that, the aliases, and "-n"
   std::string type_name() const;           // "INT", "FLOAT", "TEXT", …, with bounds or choices
   std::string default_text() const;        // the target's current value
+  std::vector<std::string> texts() const;  // the same, of texts and lists of texts
 
   // Each throws a UserError that names `where`, the field, what it accepts and what it got.
   void set_text(std::string_view where, const std::string& text);  // lists: comma separated

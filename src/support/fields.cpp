@@ -128,12 +128,14 @@ void Fields::set_json(std::string_view where, const nlohmann::json& object) {
   walk("", object);
 }
 
-void Fields::load_toml(const std::string& path) {
+void Fields::load_toml(const std::string& where, std::string_view text) {
   try {
-    set_json(path, fwl::to_json(toml::parse_file(path)));
+    set_json(where, fwl::to_json(toml::parse(text, where)));
   } catch (const toml::parse_error& error) {
     const auto at = error.source().begin;
-    throw UserError(fmt::format("{}:{}:{}: {}", path, at.line, at.column, error.description()));
+    throw UserError(fmt::format("{}:{}:{}: {}", where, at.line, at.column, error.description()));
+  } catch (const nlohmann::json::exception&) {  // of a value that JSON has no words for
+    fail(where, "finite numbers, texts, truth values and lists of them", "another value");
   }
 }
 

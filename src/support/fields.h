@@ -36,7 +36,7 @@ class Fields {
   void set_text(std::string_view where, std::string_view name, const std::string& value);  // lists: comma separated
   void set_texts(std::string_view where, std::string_view name, const std::vector<std::string>& values);
   void set_json(std::string_view where, const nlohmann::json& object);  // nested or dotted keys
-  void load_toml(const std::string& path);
+  void load_toml(const std::string& where, std::string_view text);
   nlohmann::json to_json() const;  // the fields that count, nested by the dots in names
   std::string to_toml() const;     // the same, as load_toml reads it
 

@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
+#include "support/printable.h"
 
 namespace fwl {
 namespace {
+
+constexpr size_t longest_reason = 200;
 
 // "[json.exception.parse_error.101] parse error at line 1, column 2: …" without the bracket.
 std::string_view plain_reason(std::string_view what) {
@@ -25,7 +28,8 @@ nlohmann::json parse_json(std::string_view where, std::string_view text, int dee
   try {
     return nlohmann::json::parse(text.begin(), text.end(), check_depth);
   } catch (const nlohmann::json::exception& error) {
-    throw UserError(fmt::format("{}: not valid JSON: {}", where, plain_reason(error.what())));
+    throw UserError(
+        fmt::format("{}: not valid JSON: {}", where, printable(plain_reason(error.what()), longest_reason)));
   }
 }
 

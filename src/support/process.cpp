@@ -50,8 +50,16 @@ class Child {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
-    start_error_ = posix_spawnp(&process_, arguments.front().c_str(), &actions, nullptr, pointers_to(arguments).data(),
-                                pointers_to(environment).data());
+    posix_spawnattr_t attributes;  // this program ignores SIGPIPE; others expect to end by it
+    sigset_t usual;
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    start_error_ = posix_spawnp(&process_, arguments.front().c_str(), &actions, &attributes,
+                                pointers_to(arguments).data(), pointers_to(environment).data());
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(pipe_ends[1]);
   }

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <charconv>
 #include <stdexcept>
 
 namespace fwl {
@@ -43,6 +44,16 @@ std::string to_hex(const Digest& digest) {
     text += digits[byte & 15];
   }
   return text;
+}
+
+std::optional<Digest> digest_from_hex(std::string_view text) {
+  Digest digest{};
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (size_t i = 0; i < digest.size(); ++i) {
+    const auto [end, error] = std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, digest[i], 16);
+    if (error != std::errc() || end != text.data() + 2 * i + 2) return std::nullopt;
+  }
+  return to_hex(digest) == text ? std::optional(digest) : std::nullopt;
 }
 
 }  // namespace fwl

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +31,6 @@ class Sha256 {
 
 Digest sha256(std::string_view bytes);
 std::string to_hex(const Digest& digest);
+std::optional<Digest> digest_from_hex(std::string_view text);  // nothing: not 64 digits in lower case
 
 }  // namespace fwl

@@ -1,5 +1,7 @@
 #include "tokenizer/added_tokens.h"
 
+#include <algorithm>
+
 #include "tokenizer/split_pattern.h"
 #include "tokenizer/utf8.h"
 
@@ -45,6 +47,12 @@ size_t white_space_behind(std::string_view text, size_t end) {
 }
 
 }  // namespace
+
+bool ends_turn(std::string_view content) {
+  constexpr std::string_view names[] = {"<|im_end|>", "<end_of_turn>", "<|eot_id|>",     "<|eom_id|>",
+                                        "<|end|>",    "<|endoftext|>", "<|end_of_text|>"};
+  return std::ranges::find(names, content) != std::end(names);
+}
 
 void AddedTokenFinder::add(const AddedToken& token) {
   uint32_t node = 0;

@@ -28,6 +28,9 @@ struct AddedToken {
   bool operator==(const AddedToken&) const = default;
 };
 
+// Whether a token with this text ends a turn of a conversation, in some published model.
+bool ends_turn(std::string_view content);
+
 // Finds the leftmost match of a set of tokens, and the longest at that position.
 class AddedTokenFinder {
  public:

@@ -17,8 +17,6 @@ void refuse_settings(const std::string& where, const Json& model) {
   for (const auto* name : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (!json_field<std::string>(where, model, name, "").empty())
       fail(where + ": " + name, "none", "one", "only byte-level BPE is supported");
-  if (json_field<bool>(where, model, "byte_fallback", false))
-    fail(where + ": byte_fallback", "false", "true", "this is a SentencePiece vocabulary; open its tokenizer.model");
   if (json_field<double>(where, model, "dropout", 0.0) != 0.0)
     fail(where + ": dropout", "none", "some", "dropout would make ids random");
 }
@@ -67,7 +65,7 @@ BpeVocabulary vocabulary_from_json(const std::string& where, const Json& root) {
   BpeVocabulary vocabulary;
   const auto& model = json_member(where, root, "model");
   const auto type = json_field<std::string>(where, model, "type", "BPE");
-  if (type != "BPE") fail(where + ": model", "BPE", type, "WordPiece and Unigram are not supported from JSON");
+  if (type != "BPE") fail(where + ": model", "BPE or Unigram", type, "other kinds of vocabularies are not supported");
   refuse_settings(where, model);
   const auto& tokens = json_member(where, model, "vocab");
   if (!tokens.is_object()) fail(where + ": vocab", "tokens with their ids", tokens.type_name());
@@ -99,7 +97,10 @@ BpeVocabulary vocabulary_from_json(const std::string& where, const Json& root) {
 }
 
 BpeVocabulary parse_tokenizer_json(const std::string& where, std::string_view json) {
-  const auto root = parse_json_object(where, json);
+  return parse_tokenizer_json(where, parse_json_object(where, json));
+}
+
+BpeVocabulary parse_tokenizer_json(const std::string& where, const Json& root) {
   auto vocabulary = vocabulary_from_json(where, root);
   vocabulary.splits = parse_pre_tokenizer(where + ": pre_tokenizer", json_or_null(root, "pre_tokenizer"));
   vocabulary.is_nfc = asks_for_nfc(where + ": normalizer", json_or_null(root, "normalizer"));

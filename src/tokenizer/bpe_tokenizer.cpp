@@ -10,10 +10,9 @@
 #include "tokenizer/split_cut.h"
 
 namespace fwl {
-namespace {
 
-// Everything that ids depend on, in an unambiguous form.
-Digest hash_of(const BpeVocabulary& vocabulary) {
+// All of it in an unambiguous form.
+Digest vocabulary_hash(const BpeVocabulary& vocabulary) {
   Sha256 hash;
   const auto add_number = [&](int64_t number) { hash.update(&number, sizeof number); };
   const auto add_text = [&](std::string_view text) {
@@ -47,8 +46,6 @@ Digest hash_of(const BpeVocabulary& vocabulary) {
   return hash.finish();
 }
 
-}  // namespace
-
 BpeTokenizer::BpeTokenizer(std::string where, const BpeVocabulary& vocabulary)
     : where_(std::move(where)),
       merges_(vocabulary.merges.size()),
@@ -59,7 +56,7 @@ BpeTokenizer::BpeTokenizer(std::string where, const BpeVocabulary& vocabulary)
       unknown_(vocabulary.unknown),
       begin_(vocabulary.begin),
       end_(vocabulary.end),
-      hash_(hash_of(vocabulary)),
+      hash_(vocabulary_hash(vocabulary)),
       pool_(std::make_unique<EncoderPool>()) {
   read_tokens(vocabulary);
   read_added(vocabulary);
@@ -87,7 +84,9 @@ void BpeTokenizer::read_tokens(const BpeVocabulary& vocabulary) {
 }
 
 void BpeTokenizer::read_added(const BpeVocabulary& vocabulary) {
+  if (end_) end_tokens_.push_back(*end_);
   for (const auto& token : vocabulary.added) {
+    if (ends_turn(token.content) && token.id != end_) end_tokens_.push_back(token.id);
     const auto label = fmt::format("{}: added token '{}'", where_, token.content);
     if (token.content.empty()) fail(label, "some content", "none");
     if (token.id < 0 || token.id >= vocabulary_size())

@@ -28,6 +28,9 @@ struct BpeVocabulary {
   std::optional<TokenId> begin, end;
 };
 
+// A hash of everything that ids depend on.
+Digest vocabulary_hash(const BpeVocabulary& vocabulary);
+
 // encode finds added tokens, splits the rest into pieces, and merges the bytes within each piece. A byte outside valid
 // UTF-8 is a piece of its own. encode is thread-safe.
 class BpeTokenizer : public Tokenizer {
@@ -44,6 +47,7 @@ class BpeTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override { return begin_; }
   std::optional<TokenId> end_token() const override { return end_; }
+  std::vector<TokenId> end_tokens() const override { return end_tokens_; }
   // Nonzero only for the published split patterns (see split_cut.h); with others, a document must be encoded whole.
   size_t safe_cut(std::string_view text) const override;
   Digest hash() const override { return hash_; }
@@ -74,6 +78,7 @@ class BpeTokenizer : public Tokenizer {
   bool ignores_merges_, is_nfc_, fuses_unknown_, is_lossless_ = false;
   enum class Cuts { nowhere, before_spaces, everywhere } cuts_ = Cuts::everywhere;
   std::optional<TokenId> unknown_, begin_, end_;
+  std::vector<TokenId> end_tokens_;
   Digest hash_;
   std::unique_ptr<EncoderPool> pool_;
 };

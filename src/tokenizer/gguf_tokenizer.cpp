@@ -56,7 +56,7 @@ std::unique_ptr<Tokenizer> open_byte_level(const GgufFile& file) {
   const auto name = file.get_or<std::string_view>("tokenizer.ggml.pre", "default");
   vocabulary.splits = published_split(file.where() + ": tokenizer.ggml.pre", name);
   vocabulary.splits.back().adds_space = file.get_or("tokenizer.ggml.add_space_prefix", false);
-  vocabulary.ignores_merges = name == "llama-bpe" || name == "llama3" || name == "llama-v3";
+  vocabulary.ignores_merges = takes_whole_pieces(name);
   vocabulary.begin = read_id(file, "tokenizer.ggml.bos_token_id", tokens.texts.size());
   vocabulary.end = read_id(file, "tokenizer.ggml.eos_token_id", tokens.texts.size());
   return std::make_unique<BpeTokenizer>(file.where(), std::move(vocabulary));
@@ -64,8 +64,13 @@ std::unique_ptr<Tokenizer> open_byte_level(const GgufFile& file) {
 
 // SentencePiece needs one unknown piece. Some files, such as Gemma's, name it by id and give it another type.
 void mark_unknown(const GgufFile& file, SentencePieceModel& model) {
-  for (const auto& piece : model.pieces)
-    if (piece.type == TokenType::unknown) return;
+  bool has_unknown = false;
+  for (auto& piece : model.pieces) {
+    if (piece.type != TokenType::unknown) continue;
+    if (has_unknown) piece.type = TokenType::control;
+    has_unknown = true;
+  }
+  if (has_unknown) return;
   const auto id = read_id(file, "tokenizer.ggml.unknown_token_id", model.pieces.size());
   for (size_t index = 0; index < model.pieces.size(); ++index) {
     auto& piece = model.pieces[index];
@@ -88,10 +93,11 @@ std::unique_ptr<Tokenizer> open_sentencepiece(const GgufFile& file) {
     if (tokens.types[id] < TokenType::normal || tokens.types[id] > TokenType::byte)
       fail(file.where() + ": tokenizer.ggml.token_type", "1 to 6", fmt::format("{}", tokens.types[id]));
     model.pieces.push_back({std::string(tokens.texts[id]), static_cast<float>(scores[id]), tokens.types[id]});
-    model.falls_back_to_bytes |= tokens.types[id] == TokenType::byte;
   }
+  replace_unusable(model);
   mark_unknown(file, model);
   model.adds_space = file.get_or("tokenizer.ggml.add_space_prefix", true);
+  model.begin = model.end = "";
   const auto piece_of = [&](std::string_view key, std::string& piece) {
     if (const auto id = read_id(file, key, tokens.texts.size())) piece = tokens.texts[static_cast<size_t>(*id)];
   };
@@ -107,7 +113,7 @@ std::unique_ptr<Tokenizer> open_gguf_tokenizer(const GgufFile& file) {
   if (model == "gpt2") return open_byte_level(file);
   if (model == "llama") return open_sentencepiece(file);
   fail(file.where() + ": tokenizer.ggml.model", "gpt2 (byte-level BPE) or llama (SentencePiece)",
-       fmt::format("'{}'", model));
+       fmt::format("'{}'", model), "this kind of vocabulary is not supported");
 }
 
 }  // namespace fwl

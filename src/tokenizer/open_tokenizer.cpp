@@ -1,4 +1,5 @@
 // Recognises the kind of vocabulary at a path, and opens it.
+#include <algorithm>
 #include <filesystem>
 
 #include "files/memory_map.h"
@@ -30,6 +31,21 @@ std::unique_ptr<Tokenizer> open_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::vector<TokenId> Tokenizer::end_tokens() const {
+  const auto end = end_token();
+  return end ? std::vector<TokenId>{*end} : std::vector<TokenId>{};
+}
+
+bool Tokenizer::ends_answer(TokenId id) const {
+  const auto ends = end_tokens();
+  return std::ranges::find(ends, id) != ends.end();
+}
+
+std::string_view Tokenizer::without_end(std::string_view text, TokenId last) const {
+  const auto end = ends_answer(last) ? text_of(last) : std::string();
+  return text.starts_with(end) ? text.substr(end.size()) : text;
+}
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path) {
   if (path == "bytes") return std::make_unique<ByteTokenizer>();

@@ -20,6 +20,10 @@ struct SplitStep {
 // The steps for a name in a GGUF file ("gpt-2", "smollm", "llama-bpe", "qwen2", …). Throws a UserError.
 std::vector<SplitStep> published_split(std::string_view where, std::string_view name);
 
+// Names under which Llama 3 and Mistral publish: a piece that is a token becomes it without merging, and texts start
+// with the begin token unless the file says otherwise.
+bool takes_whole_pieces(std::string_view name);
+
 // "\p{N}" for single digits, as a step before GPT-2's.
 SplitStep digits_step(bool one_by_one);
 SplitStep gpt2_step();

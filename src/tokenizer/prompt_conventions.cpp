@@ -6,6 +6,7 @@
 #include "files/gguf.h"
 #include "files/memory_map.h"
 #include "tokenizer/json_field.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace fwl {
 namespace {
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
 PromptConventions gguf_conventions(const GgufFile& file) {
   PromptConventions conventions;
   const bool is_sentencepiece = file.get_or<std::string_view>("tokenizer.ggml.model", "") == "llama";
-  conventions.adds_begin = file.get_or("tokenizer.ggml.add_bos_token", is_sentencepiece);
+  const bool is_llama3 = takes_whole_pieces(file.get_or<std::string_view>("tokenizer.ggml.pre", ""));
+  conventions.adds_begin = file.get_or("tokenizer.ggml.add_bos_token", is_sentencepiece || is_llama3);
   conventions.chat_template = file.get_or<std::string_view>("tokenizer.chat_template", "");
   const auto tokens = file.get<std::vector<std::string_view>>("tokenizer.ggml.tokens");
   const auto text_of = [&](const char* key) {

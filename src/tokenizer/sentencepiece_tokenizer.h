@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/progress.h"
+#include "tokenizer/added_tokens.h"
 #include "tokenizer/tokenizer.h"
 
 namespace sentencepiece {
@@ -18,8 +19,9 @@ namespace fwl {
 // holds for models of train_sentencepiece. Other models normalize text as specified in the model.
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  // `model` holds the bytes of a .model file. Throws UserError; `where` names it in errors.
-  SentencePieceTokenizer(std::string where, std::string_view model);
+  // `model` holds the bytes of a .model file. Throws UserError; `where` names it in errors. With `adds_missing_space`,
+  // a text that does not start with a space gets one, besides what the model does; decoding takes it away.
+  SentencePieceTokenizer(std::string where, std::string_view model, bool adds_missing_space = false);
   ~SentencePieceTokenizer() override;
 
   std::string kind() const override { return "sentencepiece"; }
@@ -30,11 +32,18 @@ class SentencePieceTokenizer : public Tokenizer {
 
   std::optional<TokenId> begin_token() const override;
   std::optional<TokenId> end_token() const override;
+  std::vector<TokenId> end_tokens() const override;
+  std::string text_of(TokenId id) const override;
   bool is_by_line() const override { return true; }
   Digest hash() const override { return hash_; }
 
  private:
+  void encode_part(std::string_view text, std::vector<TokenId>& ids) const;
+
   std::string where_;
+  bool adds_missing_space_;
+  AddedTokenFinder control_;  // the library finds none of these in texts
+  std::vector<TokenId> turn_ends_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   Digest hash_;
 };

@@ -30,6 +30,13 @@ class Tokenizer {
 
   virtual std::optional<TokenId> begin_token() const { return std::nullopt; }
   virtual std::optional<TokenId> end_token() const { return std::nullopt; }
+  // Tokens that end an answer: the end token, and those that end a turn of a conversation.
+  virtual std::vector<TokenId> end_tokens() const;
+  // A token as chat templates spell it.
+  virtual std::string text_of(TokenId id) const { return decode({&id, 1}); }
+  bool ends_answer(TokenId id) const;  // whether it is one of end_tokens()
+  // The text without an end token at its start, if that was generated already: `last`.
+  std::string_view without_end(std::string_view text, TokenId last) const;
 
   // The longest known prefix of `text` after which encoding can restart: whatever follows `text`, the ids of the prefix
   // and of the rest, concatenated, are the ids of the whole. 0 if there is none. By default the end of the last line.

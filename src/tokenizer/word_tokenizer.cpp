@@ -9,10 +9,10 @@
 namespace fwl {
 namespace {
 
-constexpr std::string_view end_of_line = "<eos>", unknown_word = "<unk>", white_space = " \t\v\f\r\n";
+constexpr std::string_view end_of_line = "<eos>", unknown_word = "<unk>", word_breaks = " \t\v\f\r\n";
 
 bool is_white(char letter) {
-  return white_space.find(letter) != std::string_view::npos;
+  return word_breaks.find(letter) != std::string_view::npos;
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ WordTokenizer::WordTokenizer(std::string where, std::vector<WordCount> words)
     const std::string_view word = words_[i].word;
     const auto line = fmt::format("{}:{}", where_, i + 1);
     if (word.empty()) fail(line, "a word", "nothing");
-    if (word.find_first_of(white_space) != std::string_view::npos)
+    if (word.find_first_of(word_breaks) != std::string_view::npos)
       fail(line, "a word without white space", fmt::format("'{}'", word));
     const auto [first, is_new] = ids_.emplace(word, static_cast<TokenId>(i));
     if (!is_new) fail(line, "every word once", fmt::format("'{}' again after line {}", word, first->second + 1));
@@ -52,7 +52,7 @@ void WordTokenizer::encode_marked(std::string_view text, Markup, std::vector<Tok
     } else if (is_white(text[i])) {
       ++i;
     } else {
-      const auto end = std::min(text.find_first_of(white_space, i), text.size());
+      const auto end = std::min(text.find_first_of(word_breaks, i), text.size());
       ids.push_back(id_of(text.substr(i, end - i), text));
       i = end;
     }

@@ -101,8 +101,8 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
   if (config_.train_base || config_.blocks.is_present()) return {text.tokens, std::nullopt};
   const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
-  fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
-  return {text.tokens, HiddenCache(text.cache_path, key)};
+  auto lock = fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
+  return {text.tokens, HiddenCache(text.cache_path, key, std::move(lock))};
 }
 
 NamedTensors AttachTask::parameters() const {
@@ -162,8 +162,7 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
 at::Tensor AttachTask::lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const {
   const int64_t lane = lane_targets(text, rows);
   std::vector<at::Tensor> tokens;
-  for (int64_t row = 0; row < rows; ++row)
-    tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
+  for (int64_t row = 0; row < rows; ++row) tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
   return at::cat(tokens).to(base_->device());
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "files/atomic_file.h"
 #include "files/folder.h"
 #include "support/error.h"
 #include "support/json.h"
@@ -23,9 +24,7 @@ constexpr const char* checkpoint_extension = ".safetensors";
 
 Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
   make_folder(folder_);
-  // Temporary files of a killed run.
-  for (const auto& entry : fs::directory_iterator(folder_))
-    if (entry.path().filename().string().find(".partial.") != std::string::npos) fs::remove(entry.path());
+  remove_stale_files(folder_, partial_mark);
 }
 
 // Names contain the step in ten digits, so that they sort by step.
@@ -47,7 +46,7 @@ std::optional<std::string> Checkpoints::latest() const {
 void Checkpoints::save(int64_t step, const TensorMap& tensors, const nlohmann::json& notes) {
   const auto path = (fs::path(folder_) / fmt::format("step-{:010}{}", step, checkpoint_extension)).string();
   try {
-    save_tensors(tensors, path, {{"format", checkpoint_format}, {"notes", notes.dump()}});
+    save_checked_tensors(tensors, path, {{"format", checkpoint_format}, {"notes", notes.dump()}});
   } catch (const UserError& error) {
     const auto previous = latest();
     throw UserError(

@@ -8,6 +8,8 @@
 
 #include "base/base_model.h"
 #include "data/token_file.h"
+#include "files/block_checksums.h"
+#include "files/file_lock.h"
 #include "files/memory_map.h"
 #include "support/progress.h"
 
@@ -21,20 +23,24 @@ struct HiddenCacheKey {
   int64_t window_tokens = 0;  // the base restarts with every window
 };
 
-// Reads windows in order and continues where an interrupted run stopped. Files: `path` and `path`.json.
-void fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
-                       const TokenView& tokens, const ProgressReport& progress);
+// Reads windows in order and continues where an interrupted run stopped. Files: `path` and `path`.json, which holds the
+// checksums. Returns a lock under which others may read the cache but not change it.
+FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
+                           const TokenView& tokens, const ProgressReport& progress);
 
 class HiddenCache {
  public:
-  HiddenCache(const std::string& path, const HiddenCacheKey& key);  // throws a UserError if it is incomplete
+  // Throws a UserError if it is incomplete.
+  HiddenCache(const std::string& path, const HiddenCacheKey& key, FileLock lock);
 
-  // Positions [first, first + count) as float.   count,D
+  // Positions [first, first + count) as float, checked against their checksums.   count,D
   at::Tensor read(int64_t first, int64_t count) const;
 
  private:
+  FileLock lock_;
   MemoryMap map_;
   HiddenCacheKey key_;
+  BlockChecksums blocks_;
 };
 
 }  // namespace fwl

@@ -5,18 +5,27 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/torch.h"
 #include "files/atomic_file.h"
+#include "files/memory_map.h"
 #include "support/cpu.h"
 #include "support/error.h"
+#include "support/json.h"
 
 namespace fwl {
 namespace {
 
+int64_t step_of(const std::string& where, const nlohmann::json& line) {
+  const auto step = line.is_object() ? line.find("step") : line.end();
+  if (step == line.end() || !step->is_number_integer())
+    fail(where, "lines of a run, each with its step", "another line", "the file is damaged");
+  return step->get<int64_t>();
+}
+
 bool is_step(const nlohmann::json& line) {
-  return line.value("event", "") == "step";
+  const auto event = line.find("event");
+  return event != line.end() && *event == "step";
 }
 
 }  // namespace
@@ -25,32 +34,32 @@ RunRecord::RunRecord(const std::string& folder) : path_(folder + "/record.jsonl"
 
 void RunRecord::start() {
   steps_.start();
-  file_.open(path_, std::ios::trunc);
-  if (!file_) fail_with_errno(path_, "cannot write");
+  file_.emplace(path_, 0);
 }
 
 void RunRecord::go_on_after(int64_t last_step) {
   steps_.start();
-  std::ostringstream kept;
-  std::ifstream before(path_);
-  for (std::string line; std::getline(before, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool is_whole = json.is_object();  // the last line of a killed run may be incomplete
-    if (!is_whole || json.value("step", int64_t{0}) > last_step) continue;
-    kept << line << '\n';
-    if (is_step(json)) steps_.add(json);
+  std::string kept;
+  if (std::filesystem::exists(path_)) {
+    const MemoryMap before(path_);
+    for (auto rest = before.text(); !rest.empty();) {
+      const auto line = rest.substr(0, rest.find('\n') + 1);
+      if (line.empty()) break;  // the last line of a killed run may be incomplete
+      rest.remove_prefix(line.size());
+      const auto json = parse_json(path_, line);
+      if (step_of(path_, json) > last_step) continue;
+      kept += line;
+      if (is_step(json)) steps_.add(json);
+    }
   }
-  before.close();
-  write_file_atomically(path_, kept.str());
-  file_.open(path_, std::ios::app);
-  if (!file_) fail_with_errno(path_, "cannot write");
+  write_file_atomically(path_, kept);
+  file_.emplace(path_, kept.size());
 }
 
 void RunRecord::add(const nlohmann::json& line) {
   if (is_step(line)) steps_.add(line);
-  file_ << line.dump() << '\n';
-  file_.flush();
-  if (!file_) fail_with_errno(path_, "cannot write");
+  const auto text = line.dump() + "\n";
+  file_->append(text.data(), text.size());
 }
 
 nlohmann::json environment_json() {

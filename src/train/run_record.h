@@ -1,10 +1,11 @@
 // The record of a run: JSON lines with config, data hashes, versions and all measurements; its steps also as CSV.
 #pragma once
 
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "files/growing_file.h"
 #include "train/step_table.h"
 
 namespace fwl {
@@ -21,7 +22,7 @@ class RunRecord {
 
  private:
   std::string path_;
-  std::ofstream file_;
+  std::optional<GrowingFile> file_;
   StepTable steps_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/error.h"
-
 namespace fwl {
 namespace {
 
@@ -20,27 +18,29 @@ std::string cell(const nlohmann::json& object, const std::string& key) {
 void StepTable::start() {
   has_head_ = false;
   step_sizes_.clear();
-  file_.close();
-  file_.open(path_, std::ios::trunc);
-  if (!file_) fail_with_errno(path_, "cannot write");
+  file_.emplace(path_, 0);
+}
+
+void StepTable::append(const std::string& row) {
+  const auto line = row + "\n";
+  file_->append(line.data(), line.size());
 }
 
 void StepTable::add(const nlohmann::json& line) {
-  const auto sizes = line.value("step_sizes", nlohmann::json::object());
+  const auto found = line.find("step_sizes");
+  const auto sizes = found == line.end() ? nlohmann::json::object() : *found;
   if (!has_head_) {
     for (const auto& [name, size] : sizes.items()) step_sizes_.push_back(name);
     std::string head;
     for (const auto* column : columns) head += (head.empty() ? "" : ",") + std::string(column);
     for (const auto& name : step_sizes_) head += "," + name;
-    file_ << head << '\n';
+    append(head);
     has_head_ = true;
   }
   std::string row;
   for (const auto* column : columns) row += (row.empty() ? "" : ",") + cell(line, column);
   for (const auto& name : step_sizes_) row += "," + cell(sizes, name);
-  file_ << row << '\n';
-  file_.flush();
-  if (!file_) fail_with_errno(path_, "cannot write");
+  append(row);
 }
 
 }  // namespace fwl

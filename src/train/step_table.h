@@ -1,10 +1,12 @@
 // The logged steps of a run as CSV, for spreadsheets and plots.
 #pragma once
 
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "files/growing_file.h"
 
 namespace fwl {
 
@@ -16,8 +18,10 @@ class StepTable {
   void add(const nlohmann::json& line);  // a step's line of the run record; the first one names the columns
 
  private:
+  void append(const std::string& row);
+
   std::string path_;
-  std::ofstream file_;
+  std::optional<GrowingFile> file_;
   std::vector<std::string> step_sizes_;  // names of the last columns
   bool has_head_ = false;
 };

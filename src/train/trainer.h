@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "files/file_lock.h"
 #include "train/checkpoints.h"
 #include "train/optimizer.h"
 #include "train/run_record.h"
@@ -46,6 +47,7 @@ struct TrainerOptions {
   std::string folder;     // checkpoints/, best/, model/, record.jsonl, steps.csv
   nlohmann::json config;  // all settings, for the record and to check on resume
   bool resumes = false;
+  FileLock lock;  // on the folder, taken before anything is read or written there
 };
 
 class Trainer {

@@ -6,14 +6,15 @@
 
 namespace fwl {
 
-void start_from(const NamedTensors& parameters, const std::string& path) {
+void start_from(const NamedTensors& parameters, const SafetensorsFile& file) {
   const at::NoGradGuard no_grad;
-  TensorReader reader(path, "weights");
+  TensorReader reader(file, "weights");
   for (const auto& [name, parameter] : parameters)
     parameter.copy_(reader.take_finite(name, parameter.sizes(), parameter.scalar_type()));
   for (const auto& [name, tensor] : reader.left())
     if (tensor.any().item<bool>())
-      fail(path, "weights of the same settings", "also " + name, "weights that this run does not train would be lost");
+      fail(file.where(), "weights of the same settings", "also " + name,
+           "weights that this run does not train would be lost");
 }
 
 }  // namespace fwl

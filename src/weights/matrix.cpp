@@ -16,6 +16,14 @@ namespace {
 // more, dequantising once and a dense product are faster.
 constexpr int64_t few_vectors = 6;
 
+// Matrices up to this size are dequantised at once for a product, larger ones slice by slice.
+constexpr int64_t largest_dense_bytes = 128 << 20, slice_bytes = 32 << 20;
+
+int64_t slice_rows(int64_t rows, int64_t columns) {
+  const int64_t row_bytes = columns * static_cast<int64_t>(sizeof(float));
+  return rows * row_bytes <= largest_dense_bytes ? rows : std::max<int64_t>(1, slice_bytes / row_bytes);
+}
+
 void dequantize_bytes(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
   dequantize(type, {reinterpret_cast<const std::byte*>(bytes), static_cast<size_t>(row_bytes)},
              {values, static_cast<size_t>(columns)});
@@ -62,6 +70,16 @@ Matrix::Matrix(at::Tensor bytes, GgufType type, int64_t columns)
 const at::Tensor& Matrix::dense() const {
   TORCH_CHECK(weights_ && !weights_->is_quantized, "a quantised matrix has no dense tensor");
   return weights_->tensor;
+}
+
+const at::Tensor& Matrix::quantized_rows() const {
+  TORCH_CHECK(is_quantized(), "a dense matrix has no quantised rows");
+  return weights_->tensor;
+}
+
+Matrix Matrix::narrow(int64_t first_row, int64_t row_count) const {
+  const auto rows = weights_->tensor.narrow(0, first_row, row_count);
+  return weights_->is_quantized ? Matrix(rows, weights_->type, weights_->columns) : Matrix(rows);
 }
 
 void Matrix::to(at::Device device) {
@@ -121,9 +139,7 @@ at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) c
   const auto flat = x.contiguous();
   const int64_t count = flat.size(0);
   auto out = at::empty({count, is_transposed ? columns : rows()}, flat.options());
-  if (is_transposed) {
-    product_into(out, flat, dequantized());
-  } else if (count <= few_vectors) {
+  if (count <= few_vectors && !is_transposed) {
     const float* vectors = flat.const_data_ptr<float>();
     const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
     const int64_t row_bytes = tensor.size(1), stride = rows();
@@ -133,8 +149,17 @@ at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) c
                        quantized_dot(type, bytes + begin * row_bytes, end - begin, row_bytes, columns, vectors, count,
                                      results + begin, stride);
                      });
-  } else {
-    product_into(out, flat, dequantized().t());
+    return out;
+  }
+  const int64_t slice = slice_rows(rows(), columns);
+  for (int64_t first = 0; first < rows(); first += slice) {
+    const int64_t some = std::min(slice, rows() - first);
+    const auto dense = narrow(first, some).dequantized();
+    auto part = is_transposed ? out : out.narrow(1, first, some);
+    if (is_transposed)
+      product_into(part, flat.narrow(1, first, some), dense, first > 0 ? 1 : 0);
+    else
+      product_into(part, flat, dense.t());
   }
   return out;
 }

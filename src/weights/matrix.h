@@ -22,6 +22,9 @@ class Matrix {
   int64_t rows() const { return weights_->tensor.size(0); }
   int64_t columns() const { return weights_->columns; }
   size_t bytes() const { return weights_->tensor.nbytes(); }
+  GgufType type() const { return weights_->type; }
+  const at::Tensor& quantized_rows() const;                   // rows,row bytes; must be quantised
+  Matrix narrow(int64_t first_row, int64_t row_count) const;  // a view
 
   const at::Tensor& dense() const;                          // must not be quantised
   at::Tensor dequantized() const;                           // the dense tensor, or a new one in single precision

@@ -21,6 +21,16 @@ void check_shape(const std::string& where, const std::string& name, at::IntArray
          "the configuration belongs to other weights");
 }
 
+// A weight that is not finite would spread to everything that is computed with it.
+[[noreturn]] void fail_not_finite(const std::string& where, const std::string& name) {
+  fail(fmt::format("{}: {}", where, name), "finite weights", "NaN or infinity", "the file is damaged");
+}
+
+at::Tensor finite(const std::string& where, const std::string& name, at::Tensor weights) {
+  if (!weights.isfinite().all().item<bool>()) fail_not_finite(where, name);
+  return weights;
+}
+
 // A view of mapped bytes that keeps their owner alive. Nothing writes to it.
 template <class Owner>
 at::Tensor view_bytes(std::span<const std::byte> bytes, int64_t rows, std::shared_ptr<Owner> owner) {
@@ -37,8 +47,7 @@ WeightFormat weight_format_from_name(const std::string& name) {
   fail("weights", "quantized or fp32", "'" + name + "'");
 }
 
-GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
-                         std::function<std::string(const std::string&)> file_name)
+GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format, FileName file_name)
     : file_(std::move(file)), format_(format), file_name_(std::move(file_name)) {}
 
 bool GgufWeights::has(const std::string& name) const {
@@ -60,24 +69,29 @@ at::Tensor GgufWeights::tensor(const std::string& name, at::IntArrayRef shape, c
   const auto& found = find(name, shape);
   auto values = at::empty(shape, at::kFloat);
   dequantize_rows(found, 0, {values.mutable_data_ptr<float>(), static_cast<size_t>(values.numel())});
-  return values;
+  return finite(file_->where(), file_name_(name), std::move(values));
 }
 
 Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
   const auto& found = find(name, {rows, columns});
   if (found.type == GgufType::F32) return tensor(name, {rows, columns}, initial);
+  if (!has_finite_scales(found.type, found.bytes)) fail_not_finite(file_->where(), file_name_(name));
   const Matrix quantized(view_bytes(found.bytes, rows, file_), found.type, columns);
   return format_ == WeightFormat::quantized ? quantized : Matrix(quantized.dequantized());
 }
 
-FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format)
-    : folder_(std::move(folder)), format_(format) {}
-
-bool FolderWeights::has(const std::string& name) const {
-  return folder_->find(name) != nullptr;
+FolderWeights::FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format, FileName file_name)
+    : folder_(std::move(folder)), format_(format), file_name_(std::move(file_name)) {
+  for (const auto& shard : folder_->shards())
+    if (shard.has_checksum()) shard.expect_checksum("weights");  // a file of this project
 }
 
-const TensorView& FolderWeights::find(const std::string& name, at::IntArrayRef shape) const {
+bool FolderWeights::has(const std::string& name) const {
+  return folder_->find(in_file(name)) != nullptr;
+}
+
+const TensorView& FolderWeights::find(const std::string& asked, at::IntArrayRef shape) const {
+  const auto name = in_file(asked);
   const auto* view = folder_->find(name);
   if (!view) fail_missing(folder_->path(), name, shape);
   check_shape(folder_->path(), name, shape, view->shape);
@@ -87,7 +101,7 @@ const TensorView& FolderWeights::find(const std::string& name, at::IntArrayRef s
 }
 
 at::Tensor FolderWeights::tensor(const std::string& name, at::IntArrayRef shape, const Initial&) {
-  return to_tensor(find(name, shape)).to(at::kFloat);
+  return finite(folder_->path(), name, to_tensor(find(name, shape)).to(at::kFloat));
 }
 
 Matrix FolderWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
@@ -95,7 +109,9 @@ Matrix FolderWeights::matrix(const std::string& name, int64_t rows, int64_t colu
   const bool is_bf16 = view.dtype == Dtype::BF16;
   if (format_ == WeightFormat::fp32 || (!is_bf16 && view.dtype != Dtype::F16))
     return tensor(name, {rows, columns}, initial);
-  return Matrix(view_bytes(view.bytes, rows, folder_), is_bf16 ? GgufType::BF16 : GgufType::F16, columns);
+  const auto type = is_bf16 ? GgufType::BF16 : GgufType::F16;
+  if (!has_finite_scales(type, view.bytes)) fail_not_finite(folder_->path(), name);
+  return Matrix(view_bytes(view.bytes, rows, folder_), type, columns);
 }
 
 }  // namespace fwl

@@ -16,11 +16,12 @@ enum class WeightFormat { quantized, fp32 };
 
 WeightFormat weight_format_from_name(const std::string& name);
 
+// Maps a weight's name to the tensor's name in the file.
+using FileName = std::function<std::string(const std::string&)>;
+
 class GgufWeights : public WeightSource {
  public:
-  // `file_name` maps a weight's name to the tensor's name in the file.
-  GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format,
-              std::function<std::string(const std::string&)> file_name);
+  GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format, FileName file_name);
 
   bool has(const std::string& name) const override;
   at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override;
@@ -31,22 +32,25 @@ class GgufWeights : public WeightSource {
 
   std::shared_ptr<const GgufFile> file_;
   WeightFormat format_;
-  std::function<std::string(const std::string&)> file_name_;
+  FileName file_name_;
 };
 
 class FolderWeights : public WeightSource {
  public:
-  FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format);
+  // Without `file_name`, tensors have the names of their weights.
+  FolderWeights(std::shared_ptr<const HuggingFaceFolder> folder, WeightFormat format, FileName file_name = {});
 
   bool has(const std::string& name) const override;
   at::Tensor tensor(const std::string& name, at::IntArrayRef shape, const Initial& initial) override;
   Matrix matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) override;
 
  private:
+  std::string in_file(const std::string& name) const { return file_name_ ? file_name_(name) : name; }
   const TensorView& find(const std::string& name, at::IntArrayRef shape) const;
 
   std::shared_ptr<const HuggingFaceFolder> folder_;
   WeightFormat format_;
+  FileName file_name_;
 };
 
 }  // namespace fwl

@@ -6,7 +6,6 @@
 
 #include "engine/torch.h"
 #include "support/error.h"
-#include "support/sha256.h"
 
 namespace fwl {
 namespace {
@@ -59,32 +58,31 @@ TensorMap load_tensors(const SafetensorsFile& file) {
   return tensors;
 }
 
-void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata) {
-  TensorMap kept;  // alive until written
-  std::vector<TensorView> views;
-  for (const auto& [name, given] : tensors) {
-    const auto& tensor = kept[name] = given.detach().cpu().contiguous();
-    views.push_back({name,
-                     to_dtype(tensor.scalar_type()),
-                     tensor.sizes().vec(),
-                     {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
-  }
-  write_safetensors(path, std::move(views), metadata);
-}
+namespace {
 
-std::string tensors_checksum(const TensorMap& tensors) {
-  Sha256 hash;
-  for (const auto& [name, given] : tensors) {
-    const auto tensor = given.detach().cpu().contiguous();
-    hash.update(c10::str(name, '\n', tensor.sizes(), '\n', tensor.scalar_type(), '\n'));
-    hash.update(tensor.const_data_ptr(), tensor.nbytes());
+// Bytes of tensors on any device, which stay alive until they are written.
+struct TensorBytes {
+  explicit TensorBytes(const TensorMap& tensors) {
+    for (const auto& [name, given] : tensors) {
+      const auto& tensor = kept[name] = given.detach().cpu().contiguous();
+      views.push_back({name,
+                       to_dtype(tensor.scalar_type()),
+                       tensor.sizes().vec(),
+                       {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+    }
   }
-  return to_hex(hash.finish());
+  TensorMap kept;
+  std::vector<TensorView> views;
+};
+
+}  // namespace
+
+void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata) {
+  write_safetensors(path, TensorBytes(tensors).views, metadata);
 }
 
 void save_checked_tensors(const TensorMap& tensors, const std::string& path, TextMap metadata) {
-  metadata[checksum_key] = tensors_checksum(tensors);
-  save_tensors(tensors, path, metadata);
+  write_checked_safetensors(path, TensorBytes(tensors).views, std::move(metadata));
 }
 
 }  // namespace fwl

@@ -20,9 +20,7 @@ TensorMap load_tensors(const SafetensorsFile& file);
 
 // Writes atomically; tensors may be on any device.
 void save_tensors(const TensorMap& tensors, const std::string& path, const TextMap& metadata = {});
-// The same with a checksum over names, shapes, types and values, which TensorReader checks.
+// The same with the file's checksum, which TensorReader checks.
 void save_checked_tensors(const TensorMap& tensors, const std::string& path, TextMap metadata);
-std::string tensors_checksum(const TensorMap& tensors);
-inline constexpr const char* checksum_key = "sha256";
 
 }  // namespace fwl

@@ -9,14 +9,17 @@
 
 namespace fwl {
 
-TensorReader::TensorReader(const std::string& path, std::string content) : path_(path), content_(std::move(content)) {
-  const SafetensorsFile file(path);
-  metadata_ = file.metadata();
-  tensors_ = load_tensors(file);
-  const auto checksum = metadata_.find(checksum_key);
-  if (checksum != metadata_.end() && checksum->second != tensors_checksum(tensors_))
-    fail(path, content_ + " as it was written", "other bytes (wrong checksum)", "the file is damaged");
-}
+TensorReader::TensorReader(const std::string& path, std::string content)
+    : TensorReader(
+          [&] {
+            SafetensorsFile file(path);
+            file.expect_checksum(content);
+            return file;
+          }(),
+          content) {}
+
+TensorReader::TensorReader(const SafetensorsFile& file, std::string content)
+    : path_(file.where()), content_(std::move(content)), metadata_(file.metadata()), tensors_(load_tensors(file)) {}
 
 at::Tensor TensorReader::take(const std::string& name, at::IntArrayRef shape, at::ScalarType type) {
   const auto found = tensors_.find(name);

@@ -10,8 +10,10 @@ namespace fwl {
 
 class TensorReader {
  public:
-  // `content` says in errors what the file should hold, e.g. "a fast-weight state". Checks its checksum, if any.
+  // `content` says in errors what the file should hold, e.g. "a fast-weight state". Checks the file's checksum.
   TensorReader(const std::string& path, std::string content);
+  // Of a file that was checked already.
+  TensorReader(const SafetensorsFile& file, std::string content);
 
   const std::string& path() const { return path_; }
   const TextMap& metadata() const { return metadata_; }

@@ -38,6 +38,7 @@ class WeightSource {
   }
 };
 
+// Throws a UserError before it allocates more than the machine has.
 class FreshWeights : public WeightSource {
  public:
   explicit FreshWeights(uint64_t seed, const at::TensorOptions& options = at::kFloat);
@@ -47,6 +48,7 @@ class FreshWeights : public WeightSource {
  private:
   at::Generator generator_;
   at::TensorOptions options_;
+  double bytes_ = 0;  // of all tensors so far
 };
 
 }  // namespace fwl

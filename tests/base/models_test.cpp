@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture/base_config.h"
+#include "base/base_samples.h"
 #include "base/sparse_local.h"
 #include "base/transformer_xl.h"
 #include "support/error.h"
@@ -89,6 +90,60 @@ TEST(BaseState, IsCopiedOnlyOnPurpose) {
   const auto expected = model.read(token, copy);
   model.read(at::full({1, 3}, 9, at::kLong), copy);  // does not reach the original
   EXPECT_TRUE(at::equal(model.read(token, state), expected));
+}
+
+TEST(Decoder, KeepsCachesAsLongAsTheWindowsOfItsLayers) {
+  const at::NoGradGuard no_grad;
+  const auto model = sample_mixed_decoder(at::kFloat);
+  auto state = model->new_state(1);
+  model->read(at::randint(sample_vocabulary, {1, 40}, at::kLong), state);
+  const auto trimmed = model->trimmed(state);
+  EXPECT_EQ(trimmed.cached_tokens, 40);
+  EXPECT_EQ(trimmed.cache[0].size(2), 4);  // a window of 5: the next position and the 4 before it
+  EXPECT_EQ(trimmed.cache[2].size(2), 40);
+  EXPECT_EQ(trimmed.cache[5].size(2), 2);
+  const auto shapes = model->cache_shapes(trimmed);
+  ASSERT_EQ(shapes.size(), trimmed.cache.size());
+  for (size_t index = 0; index < shapes.size(); ++index)
+    EXPECT_EQ(trimmed.cache[index].sizes(), at::IntArrayRef(shapes[index]));
+}
+
+TEST(Decoder, GoesOnFromATrimmedStateAndAfterARewind) {
+  const at::NoGradGuard no_grad;
+  const auto model = sample_mixed_decoder(at::kFloat);
+  const auto text = at::randint(sample_vocabulary, {2, 50}, at::kLong);
+  for (const int64_t cut : {1, 2, 7, 40}) {
+    auto state = model->new_state(2);
+    state.undo_tokens = 6;
+    model->read(text.narrow(1, 0, cut), state);
+    auto loaded = model->trimmed(state);
+    loaded.layer_tokens.clear();  // as after loading a file
+    const auto expected = model->read(text.narrow(1, cut, 10), state);
+    EXPECT_LT(largest_difference(model->read(text.narrow(1, cut, 10), loaded), expected), 1e-5);
+    for (auto* rewound : {&state, &loaded}) {
+      model->rewind(*rewound, 6);
+      const auto again = model->read(text.narrow(1, cut + 4, 6), *rewound);
+      EXPECT_LT(largest_difference(again, expected.narrow(1, 4, 6)), 1e-5);
+    }
+  }
+}
+
+TEST(Decoder, CachesOfWindowsStaySmallAfterALongPrompt) {
+  const at::NoGradGuard no_grad;
+  DecoderConfig config;
+  config.vocabulary_size = sample_vocabulary;
+  config.hidden_size = 8;
+  config.layers = 1;
+  config.heads = config.kv_heads = 1;
+  config.head_size = config.ffn_size = 8;
+  config.context_tokens = 100000;
+  config.layer_kinds = {{.window_tokens = 100}};
+  FreshWeights weights(1);
+  const Decoder model(config, weights);
+  auto state = model.new_state(1, {.context_tokens = 100000});
+  model.read(at::randint(sample_vocabulary, {1, 5000}, at::kLong), state);
+  for (int64_t step = 0; step < 2000; ++step) model.read(at::zeros({1, 1}, at::kLong), state);
+  EXPECT_LT(state.cache[0].size(2), 250);
 }
 
 TEST(TransformerXl, AKeptHeadFollowsWeightsThatChange) {

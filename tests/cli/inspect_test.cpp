@@ -42,6 +42,17 @@ bool has_line(const std::string& text, const std::vector<std::string>& words) {
   return false;
 }
 
+TEST(Inspect, SaysWhatIsMissingToOpenAModel) {
+  GgufMaker maker;
+  maker.header(0, 1).key("general.architecture", GgufKind::text).text("mamba");
+  const auto path = write("mamba.gguf", maker.data(0).bytes());
+  const auto [code, text, errors] = inspect(path);
+  EXPECT_EQ(code, 0) << errors;
+  EXPECT_NE(text.find("mamba: cannot be opened"), std::string::npos) << text;
+  EXPECT_NE(text.find("general.architecture: expected one of llama, qwen2"), std::string::npos) << text;
+  EXPECT_NE(text.find("got 'mamba'"), std::string::npos) << text;
+}
+
 TEST(Inspect, AGgufFileIsShownAsATableWhateverItsName) {
   const auto [code, text, errors] = inspect(write("model.bin", sample_gguf(3)));
   EXPECT_EQ(code, 0) << errors;

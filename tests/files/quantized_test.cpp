@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "files/gguf_samples.h"
 #include "files/quantized_blocks.h"
+#include "files/quantized_samples.h"
 #include "support/message_of.h"
 
 namespace fwl {
@@ -53,6 +56,28 @@ TEST(Quantized, ARangeOfRowsEqualsThatPartOfTheWhole) {
   EXPECT_EQ(second, std::vector<float>(whole.begin() + 32, whole.end()));
   EXPECT_NE(message_of([&] { dequantize_rows(tensor, 2, second); }), "no error");
   EXPECT_NE(message_of([&] { dequantize_rows(tensor, -1, second); }), "no error");
+}
+
+TEST(Quantized, ScalesAreFiniteIfAndOnlyIfTheValuesAre) {
+  std::mt19937 random(7);
+  for (const auto type : dequantizable_types) {
+    if (type == GgufType::F32) continue;
+    EXPECT_TRUE(has_finite_scales(type, std::as_bytes(std::span(random_rows(type, 4, 256)))));
+    const auto& [_, name, block_values, block_bytes] = info(type);
+    int finite_blocks = 0;
+    for (int i = 0; i < 300; ++i) {
+      std::string bytes(static_cast<size_t>(block_bytes), '\0');
+      for (auto& byte : bytes) byte = static_cast<char>(random());
+      if (i % 2 == 0) bytes[half_offsets(type).back() + 1] = type == GgufType::BF16 ? '\x7F' : '\x7C';
+      if (i % 4 == 0) bytes[half_offsets(type).back()] = '\x80';
+      const auto values = unpack(type, bytes, static_cast<size_t>(block_values));
+      const bool is_finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+      EXPECT_EQ(has_finite_scales(type, std::as_bytes(std::span(bytes))), is_finite) << name;
+      finite_blocks += is_finite;
+    }
+    EXPECT_GT(finite_blocks, 30) << name;
+    EXPECT_LT(finite_blocks, 270) << name;
+  }
 }
 
 TEST(Quantized, AnEmptyTensorUnpacksToNothing) {

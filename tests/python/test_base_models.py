@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
 NAMES = sorted(path.name for path in GOLDENS.iterdir())
+DECODERS = [name for name in NAMES if not name.startswith(("xl", "gpt2"))]
 TOLERANCE = 1e-5
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -72,13 +73,14 @@ def test_training_computes_the_same_and_reaches_every_weight(name):
 
 
 @pytest.mark.parametrize("tokens", (5, 70))  # attention goes in blocks of 64
-@pytest.mark.parametrize("name", ("gpt2", "llama-grouped", "llama-tied"))
+@pytest.mark.parametrize("name", ("gpt2", "llama-grouped", "llama-tied", "qwen2-windows", "qwen3", "gemma3", "phi3-window",
+                                  "olmo2", "smollm3"))
 def test_the_gradients_of_every_weight_equal_those_of_transformers(name, tokens, tmp_path):
     kind, options = make_goldens.CASES[name]
     torch.manual_seed(5)
     peer = make_goldens.make_model(kind, dict(options, **{"n_positions" if kind == "gpt2" else "max_position_embeddings": 80}))
     peer.save_pretrained(tmp_path)
-    text = torch.randint(0, peer.config.vocab_size, (2, tokens))
+    text = torch.randint(1, peer.config.vocab_size, (2, tokens))  # 0 is padding, of which some have no gradient
     peer.double()(text, labels=text).loss.backward()
     expected = {key: parameter.grad for key, parameter in peer.named_parameters()}
     model = fwl.open_base(str(tmp_path), weights="fp32")
@@ -163,7 +165,18 @@ def test_a_sliding_window_equals_a_mask_over_the_last_positions():
         assert max(sizes[150:]) == max(sizes[:150])  # the cache stays flat
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama-grouped"])
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_window_slides_over_texts_of_any_length(name):
+    model = fwl.open_base(str(GOLDENS / name))
+    context = {"context": 6, "long_text": "slide"}
+    tokens = torch.randint(0, 61, (2, 90))
+    with torch.no_grad():
+        whole = read_in_segments(model, [tokens], **context)[0]
+        for lengths in ([1] * 90, [40, 3, 47]):
+            assert differ(torch.cat(read_in_segments(model, tokens.split(lengths, 1), **context), 1), whole) < 2e-5
+
+
+@pytest.mark.parametrize("name", ["gpt2", *DECODERS])
 def test_a_window_that_restarts_reads_its_last_half_again(name):
     model = fwl.open_base(str(GOLDENS / name))
     tokens = torch.randint(0, 61, (2, 30))
@@ -222,7 +235,7 @@ def damaged(tmp_path, name, config=None, drop=None, reshape=None):
     ("gpt2", {"drop": "transformer.h.1.attn.c_proj.weight"}, r"a tensor transformer.h.1.attn.c_proj.weight of shape"),
     ("llama-tied", {"reshape": "model.layers.0.mlp.up_proj.weight"}, r"up_proj.weight: expected shape \[24, 16\]"),
     ("xl-divided", {"drop": "crit.cluster_weight"}, "a tensor crit.cluster_weight"),
-    ("gpt2", {"config": {"model_type": "mamba"}}, "model_type: expected one of transfo-xl, llama, mistral, gpt2, got 'mamba'"),
+    ("gpt2", {"config": {"model_type": "mamba"}}, "model_type: expected one of transfo-xl, llama, mistral, qwen2, .*, gpt2, got 'mamba'"),
     ("gpt2", {"config": {"n_head": 5}}, "heads of equal size"),
     ("gpt2", {"config": {"n_layer": -1}}, "n_layer: expected a whole number of at least 1"),
     ("llama-tied", {"config": {"num_hidden_layers": None}}, "num_hidden_layers"),

@@ -6,9 +6,10 @@ import fwl
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sealed import BLANK, with_checksum
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
-NAMES = ["gpt2", "llama-grouped", "xl-divided", "xl-shared-biases", "sparse"]
+NAMES = ["gpt2", "llama-grouped", "gemma3", "phi4-longrope", "olmo2", "smollm3", "xl-divided", "xl-shared-biases", "sparse"]
 TOLERANCE = 1e-5
 
 
@@ -116,10 +117,12 @@ def damage(path, tmp_path, change):
     with open(path, "rb") as file:
         header = fwl.safetensors_metadata(str(path))
         assert file.read(8)
-    del header["sha256"]  # what the checksum does not find, what follows does
+    header["fwl_checksum"] = BLANK
     change(tensors, header)
-    save_file(tensors, tmp_path / "bad.session", metadata=header)
-    return str(tmp_path / "bad.session")
+    bad = tmp_path / "bad.session"
+    save_file(tensors, bad, metadata=header)
+    bad.write_bytes(with_checksum(bad.read_bytes()))  # what the checksum does not find, what follows does
+    return str(bad)
 
 
 @pytest.mark.parametrize("change, message", [

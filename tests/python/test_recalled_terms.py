@@ -5,7 +5,9 @@ import math
 import re
 
 import pytest
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from test_clear_errors import with_checksum
 from test_training_process import PROGRAM, ROOT, run
 from tiny_gguf import attach_tiny_adapter, write_tiny_gguf
 
@@ -30,8 +32,6 @@ def losses(tmp_path_factory):
 
 def with_predicted(folder, words_of_static, words_of_fwl):
     """The losses, with a loss of nearly nothing for every token of these words."""
-    from safetensors import safe_open
-    from safetensors.torch import save_file
     tensors = load_file(folder / "plain.nll")
     spans = token_spans()
     for method, words in (("static", words_of_static), ("fwl", words_of_fwl)):
@@ -43,8 +43,11 @@ def with_predicted(folder, words_of_static, words_of_fwl):
                     if start < match.end() and end > match.start() and token > 0:
                         nll[token - 1] = 0.001
     with safe_open(folder / "plain.nll", framework="pt") as file:
-        save_file(tensors, folder / "made.nll", metadata=file.metadata())
-    return folder / "made.nll"
+        metadata = {**file.metadata(), "fwl_checksum": "0" * 64}
+    made = folder / "made.nll"
+    save_file(tensors, made, metadata=metadata)
+    made.write_bytes(with_checksum(made.read_bytes()))
+    return made
 
 
 def token_spans():

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/message_of.h"
+#include "support/scratch.h"
 
 namespace fwl {
 namespace {
@@ -49,7 +50,7 @@ TEST(Fields, TomlTablesAndTextsSetTheSameFields) {
   std::ofstream(path) << "peak_lr = 0.5\ncutoffs = [3, 4]\n[model]\nlayers = 9\ntied = true\n";
   Options options;
   auto fields = describe(options);
-  fields.load_toml(path);
+  fields.load_toml(path, read_text(path));
   EXPECT_EQ(options.layers, 9);
   EXPECT_EQ(options.peak_lr, 0.5);
   EXPECT_TRUE(options.tied);
@@ -79,7 +80,7 @@ TEST(Fields, BrokenTomlIsReportedWithItsLine) {
   std::ofstream(path) << "a = 1\nb = = 2\n";
   Options options;
   auto fields = describe(options);
-  EXPECT_EQ(message_of([&] { fields.load_toml(path); }).find(path + ":2:"), 0);
+  EXPECT_EQ(message_of([&] { fields.load_toml(path, read_text(path)); }).find(path + ":2:"), 0);
 }
 
 // Two kinds of model that share model.layers.

@@ -53,7 +53,9 @@ TEST(GgufTokenizer, ByteLevelBpeKnowsItsPatternAndControlTokens) {
 
 // As Gemma's files have it: the unknown token is a control token, and named by its id.
 std::string unmarked_unknown(bool has_id, const std::string& unknown) {
-  const std::vector<std::string> tokens = {"<pad>", unknown, "\xE2\x96\x81", "a", "\xE2\x96\x81""a"};
+  const std::vector<std::string> tokens = {"<pad>", unknown, "\xE2\x96\x81", "a",
+                                           "\xE2\x96\x81"
+                                           "a"};
   GgufMaker maker;
   maker.header(0, has_id ? 5 : 4);
   maker.key("tokenizer.ggml.model", GgufKind::text).text("llama");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/fields.h"
+#include "support/scratch.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 #include "train/step_guard.h"
@@ -24,7 +25,7 @@ TEST(TrainConfig, EveryConfigFileIsReadWhole) {
     std::vector<std::string> text, valid_text;  // as fwl train has them
     fields.add("text", text, "");
     fields.add("valid_text", valid_text, "");
-    fields.load_toml(entry.path().string());
+    fields.load_toml(entry.path().string(), read_text(entry.path().string()));
     fields.check(entry.path().string());
     EXPECT_NE(config.data.train.empty(), text.empty()) << entry.path();
     ++files;

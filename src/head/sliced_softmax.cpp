@@ -1,0 +1,162 @@
+#include "head/sliced_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "engine/products.h"
+#include "engine/torch.h"
+
+namespace fwl {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using OptionalTensor = std::optional<at::Tensor>;
+
+// What the passes need of a head; a plain value, so that autograd can keep its parts.
+struct SlicedHead {
+  Matrix weight;
+  at::Tensor bias;
+  int64_t block_bytes;
+
+  int64_t slice_rows() const {
+    const int64_t row_bytes = weight.columns() * static_cast<int64_t>(sizeof(float));
+    return std::clamp<int64_t>(block_bytes / row_bytes, 1, weight.rows());
+  }
+  int64_t block_tokens() const {
+    return std::max<int64_t>(16, block_bytes / (slice_rows() * static_cast<int64_t>(sizeof(float))));
+  }
+
+  // Calls action for every slice of the vocabulary, from `first` on, with every block of tokens, from `start` on.
+  // rows: words,D   logits: words,count
+  void for_each_slice(const at::Tensor& hidden,
+                      const std::function<void(int64_t start, int64_t first, const at::Tensor& rows,
+                                               at::Tensor& logits)>& action) const {
+    for (int64_t start = 0; start < hidden.size(0); start += block_tokens()) {
+      const auto block = hidden.slice(0, start, start + block_tokens());
+      for (int64_t first = 0; first < weight.rows(); first += slice_rows()) {
+        const int64_t words = std::min(slice_rows(), weight.rows() - first);
+        const auto rows = weight.narrow(first, words).dequantized();
+        auto logits = at::empty({words, block.size(0)}, hidden.options());
+        product_into(logits, rows, block.t());
+        if (bias.defined()) logits.add_(bias.narrow(0, first, words).unsqueeze(1));
+        action(start, first, rows, logits);
+      }
+    }
+  }
+};
+
+struct SlicedResult {
+  at::Tensor losses, log_sums;  // N
+  at::Tensor gradient;          // N,D, or undefined
+};
+
+// The sums of exponentials, and of rows weighted by them, are relative to the largest logit so far.
+SlicedResult run_forward(const SlicedHead& head, const at::Tensor& hidden, const at::Tensor& targets,
+                         bool wants_gradient) {
+  const int64_t tokens = hidden.size(0);
+  auto largest = at::full({tokens}, -INFINITY, hidden.options());
+  auto sums = at::zeros({tokens}, hidden.options()), target_logits = at::zeros({tokens}, hidden.options());
+  auto gradient = wants_gradient ? at::zeros(hidden.sizes(), hidden.options()) : at::Tensor();
+  head.for_each_slice(hidden, [&](int64_t start, int64_t first, const at::Tensor& rows, at::Tensor& logits) {
+    const int64_t words = logits.size(0), count = logits.size(1);
+    const auto of_block = [&](const at::Tensor& all) { return all.narrow(0, start, count); };
+    const auto local = of_block(targets) - first;
+    const auto is_inside = local.ge(0).logical_and_(local.lt(words));
+    const auto found = logits.gather(0, local.clamp(0, words - 1).unsqueeze(0)).squeeze(0);
+    of_block(target_logits).copy_(at::where(is_inside, found, of_block(target_logits)));
+    const auto higher = at::maximum(of_block(largest), logits.amax(0));
+    const auto factor = (of_block(largest) - higher).exp_();
+    logits.sub_(higher).exp_();
+    of_block(sums).mul_(factor).add_(logits.sum(0));
+    of_block(largest).copy_(higher);
+    if (!wants_gradient) return;
+    auto weighted = of_block(gradient);
+    weighted.mul_(factor.unsqueeze(1));
+    product_into(weighted, logits.t(), rows, 1);
+  });
+  if (wants_gradient) gradient.div_(sums.unsqueeze(1)).sub_(head.weight.select_rows(targets));
+  const auto log_sums = largest + sums.log();
+  return {log_sums - target_logits, log_sums, gradient};
+}
+
+// The gradient with respect to the hidden states, for upstream l on the losses and u on their gradients. With
+// probabilities p and q = u E^T: w = p (q - <p,q> + l) - l e, hidden += w E; <p,q> is known from the forward pass.
+at::Tensor run_backward(const SlicedHead& head, const at::Tensor& hidden, const at::Tensor& targets,
+                        const at::Tensor& log_sums, const at::Tensor& gradient, const at::Tensor& l,
+                        const at::Tensor& u) {
+  const auto target_rows = head.weight.select_rows(targets);     // N,D
+  const auto shift = l - (u * (gradient + target_rows)).sum(1);  // N
+  auto grad_hidden = at::zeros(hidden.sizes(), hidden.options());
+  head.for_each_slice(hidden, [&](int64_t start, int64_t, const at::Tensor& rows, at::Tensor& logits) {
+    const int64_t count = logits.size(1);
+    const auto of_block = [&](const at::Tensor& all) { return all.narrow(0, start, count); };
+    logits.sub_(of_block(log_sums)).exp_();
+    auto weights = at::empty_like(logits);
+    product_into(weights, rows, of_block(u).t());
+    weights.add_(of_block(shift)).mul_(logits);
+    auto part = of_block(grad_hidden);
+    product_into(part, weights.t(), rows, 1);
+  });
+  return grad_hidden.sub_(target_rows * l.unsqueeze(1));
+}
+
+class SlicedSoftmax : public torch::autograd::Function<SlicedSoftmax> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& rows, int64_t type,
+                               const OptionalTensor& bias, const at::Tensor& targets, int64_t block_bytes) {
+    const auto head = head_of(rows, type, hidden.size(1), bias.value_or(at::Tensor()), block_bytes);
+    auto [losses, log_sums, gradient] = run_forward(head, hidden.contiguous(), targets, true);
+    context->save_for_backward({hidden, rows, head.bias, targets, log_sums, gradient});
+    context->saved_data["type"] = type;
+    context->saved_data["block_bytes"] = block_bytes;
+    context->set_materialize_grads(false);
+    return {losses, gradient};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list upstreams) {
+    const auto saved = context->get_saved_variables();
+    const auto &hidden = saved[0], &gradient = saved[5];
+    at::Tensor grad_hidden;
+    if (upstreams[1].defined()) {
+      const auto head = head_of(saved[1], context->saved_data["type"].toInt(), hidden.size(1), saved[2],
+                                context->saved_data["block_bytes"].toInt());
+      const auto l = upstreams[0].defined() ? upstreams[0] : at::zeros({hidden.size(0)}, hidden.options());
+      grad_hidden = run_backward(head, hidden.contiguous(), saved[3], saved[4], gradient, l, upstreams[1]);
+    } else if (upstreams[0].defined()) {
+      grad_hidden = gradient * upstreams[0].unsqueeze(1);
+    }
+    return {grad_hidden, {}, {}, {}, {}, {}};
+  }
+
+ private:
+  static SlicedHead head_of(const at::Tensor& rows, int64_t type, int64_t columns, const at::Tensor& bias,
+                            int64_t block_bytes) {
+    return {Matrix(rows, static_cast<GgufType>(type), columns), bias, block_bytes};
+  }
+};
+
+variable_list sliced_softmax(const at::Tensor& hidden, const Matrix& weight, const at::Tensor& bias,
+                             const at::Tensor& targets, const HeadOptions& options) {
+  return SlicedSoftmax::apply(hidden, weight.quantized_rows(), static_cast<int64_t>(weight.type()),
+                              bias.defined() ? OptionalTensor(bias) : std::nullopt, targets, options.block_bytes);
+}
+
+}  // namespace
+
+at::Tensor sliced_softmax_loss(const at::Tensor& hidden, const Matrix& weight, const at::Tensor& bias,
+                               const at::Tensor& targets, const HeadOptions& options) {
+  const bool wants_gradient = at::GradMode::is_enabled() && hidden.requires_grad();
+  if (wants_gradient) return sliced_softmax(hidden, weight, bias, targets, options)[0];
+  return run_forward({weight, bias, options.block_bytes}, hidden.contiguous(), targets, false).losses;
+}
+
+LossAndGradient sliced_softmax_loss_and_gradient(const at::Tensor& hidden, const Matrix& weight, const at::Tensor& bias,
+                                                 const at::Tensor& targets, const HeadOptions& options) {
+  const auto results = sliced_softmax(hidden, weight, bias, targets, options);
+  return {results[0], results[1]};
+}
+
+}  // namespace fwl
