@@ -14,7 +14,7 @@ namespace fwl {
 namespace {
 
 LanguageModel sample_model() {
-  const auto base = sample_bases().front().second;
+  const auto base = sample_bases().front().model;
   MemoryChoice choice;
   Fields fields;
   add_fields(fields, choice);
