@@ -19,12 +19,11 @@ TextMap notes_of(const std::map<std::string, int64_t>& documents) {
 }
 
 std::map<std::string, int64_t> documents_in(const std::string& path) {
-  const auto reader = open_session_file(path);
-  const auto found = reader.metadata().find(documents_note);
-  if (found == reader.metadata().end()) return {};
+  const auto note = session_note(open_session_file(path), documents_note);
+  if (note.empty()) return {};
   std::map<std::string, int64_t> documents;
   const auto where = path + ": documents";
-  const auto stored = parse_json_object(where, found->second);
+  const auto stored = parse_json_object(where, note);
   for (const auto& [hash, tokens] : stored.items()) {
     if (!tokens.is_number_unsigned()) fail(where, "numbers of tokens", tokens.type_name(), "the file is damaged");
     documents[hash] = tokens.get<int64_t>();

@@ -89,9 +89,10 @@ class LanguageModel {
   std::vector<std::pair<std::string, double>> step_sizes() const;
   std::vector<DriftFigure> drift(const Session& session) const;
 
-  // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other.
+  // `identity` names model and adapter, e.g. by their hashes: a session is refused by any other. `notes` are kept with
+  // the session, for others (session_note).
   void save_session(const Session& session, const std::string& path, const std::string& identity,
-                    CachePrecision precision = CachePrecision::full) const;
+                    CachePrecision precision = CachePrecision::full, const TextMap& notes = {}) const;
   Session load_session(const std::string& path, const std::string& identity) const;
   // The same as part of a larger file.
   void append_session(TensorMap& tensors, const Session& session,

@@ -5,14 +5,12 @@
 
 #include "engine/torch.h"
 #include "model/language_model.h"
-#include "model/session_notes.h"
 #include "support/error.h"
 #include "weights/tensor_reader.h"
 
 namespace fwl {
 namespace {
 
-constexpr const char* note_key = "note";
 constexpr const char* session_format = "fwl-session-2";
 constexpr const char* scale_suffix = ".scale";
 
@@ -216,26 +214,16 @@ Session LanguageModel::take_session(TensorReader& reader) const {
 }
 
 void LanguageModel::save_session(const Session& session, const std::string& path, const std::string& identity,
-                                 CachePrecision precision) const {
+                                 CachePrecision precision, const TextMap& notes) const {
   TensorMap tensors;
   append_session(tensors, session, precision);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}});
+  TextMap metadata = {{"format", session_format}, {"architecture", base_->architecture()}, {"model", identity}};
+  metadata.insert(notes.begin(), notes.end());
+  save_checked_tensors(tensors, path, std::move(metadata));
 }
 
-void save_session_with_note(const LanguageModel& model, const Session& session, const std::string& path,
-                            const std::string& identity, const std::string& note) {
-  TensorMap tensors;
-  model.append_session(tensors, session);
-  save_checked_tensors(tensors, path,
-                       {{"format", session_format},
-                        {"architecture", model.base().architecture()},
-                        {"model", identity},
-                        {note_key, note}});
-}
-
-std::string session_note(const std::string& path) {
-  return text_of(open_session_file(path).metadata(), note_key);
+std::string session_note(const TensorReader& reader, const std::string& key) {
+  return text_of(reader.metadata(), key);
 }
 
 Session LanguageModel::load_session(const std::string& path, const std::string& identity) const {

@@ -31,5 +31,6 @@ struct SessionHeader {
 // A file that says it is a session, its checksum right; of any model.
 TensorReader open_session_file(const std::string& path);
 SessionHeader session_header(TensorReader reader);
+std::string session_note(const TensorReader& reader, const std::string& key);  // empty: none
 
 }  // namespace fwl

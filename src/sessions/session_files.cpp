@@ -12,12 +12,14 @@
 #include "files/atomic_file.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
-#include "model/session_notes.h"
+#include "model/session_file.h"
 #include "sessions/session_errors.h"
 #include "support/printable.h"
 
 namespace fwl {
 namespace {
+
+constexpr const char* conversation_note = "conversation";
 
 constexpr const char* suffix = ".session";
 constexpr size_t longest_id = 64;
@@ -78,7 +80,7 @@ std::vector<SessionFiles::Entry> SessionFiles::list(const std::string& owner) co
 }
 
 StoredSession SessionFiles::load_file(const std::string& path) const {
-  return {model_.load_session(path, identity_), session_note(path)};
+  return {model_.load_session(path, identity_), session_note(open_session_file(path), conversation_note)};
 }
 
 StoredSession SessionFiles::load(const SessionKey& key) const {
@@ -99,7 +101,7 @@ void SessionFiles::keep_before(const SessionKey& key) const {
 void SessionFiles::save(const SessionKey& key, const StoredSession& stored) const {
   make_folder(folder_ + "/" + key.owner);
   keep_before(key);
-  save_session_with_note(model_, stored.session, path(key), identity_, stored.notes);
+  model_.save_session(stored.session, path(key), identity_, CachePrecision::full, {{conversation_note, stored.notes}});
 }
 
 void SessionFiles::change(const SessionKey& key, const std::function<void(const std::string& path)>& action) const {

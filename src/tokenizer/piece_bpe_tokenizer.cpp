@@ -67,16 +67,19 @@ void PieceBpeTokenizer::read_bytes() {
 }
 
 void PieceBpeTokenizer::encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const {
+  EncodeBudget budget(where_, text.size());
   added_.split(
-      text, markup, [&](std::string_view part) { encode_part(part, part.data() == text.data(), ids); },
+      text, markup, budget, [&](std::string_view part) { encode_part(part, part.data() == text.data(), budget, ids); },
       [&](TokenId id) { ids.push_back(id); });
 }
 
-void PieceBpeTokenizer::encode_part(std::string_view part, bool is_first, std::vector<TokenId>& ids) const {
+void PieceBpeTokenizer::encode_part(std::string_view part, bool is_first, EncodeBudget& budget,
+                                    std::vector<TokenId>& ids) const {
   const auto text = marks_.marked(part, is_first);
   if (!marks_.splits) return encode_piece(text, ids);
   for (size_t start = 0; start < text.size();) {
     const auto end = std::min(text.find(space_mark, start + 1), text.size());
+    budget.spend();
     encode_piece(std::string_view(text).substr(start, end - start), ids);
     start = end;
   }

@@ -31,7 +31,7 @@ class PieceBpeTokenizer : public Tokenizer {
 
  private:
   void read_bytes();
-  void encode_part(std::string_view part, bool is_first, std::vector<TokenId>& ids) const;
+  void encode_part(std::string_view part, bool is_first, EncodeBudget& budget, std::vector<TokenId>& ids) const;
   void encode_piece(std::string_view piece, std::vector<TokenId>& ids) const;
   bool append_bytes(std::string_view character, std::vector<TokenId>& ids) const;
 

@@ -44,8 +44,10 @@ int64_t SentencePieceTokenizer::vocabulary_size() const {
 
 void SentencePieceTokenizer::encode_marked(std::string_view text, Markup markup, std::vector<TokenId>& ids) const {
   if (markup.empty()) return encode_part(text, ids);
+  EncodeBudget budget(where_, text.size());
   control_.split(
-      text, markup, [&](std::string_view part) { encode_part(part, ids); }, [&](TokenId id) { ids.push_back(id); });
+      text, markup, budget, [&](std::string_view part) { encode_part(part, ids); },
+      [&](TokenId id) { ids.push_back(id); });
 }
 
 void SentencePieceTokenizer::encode_part(std::string_view text, std::vector<TokenId>& ids) const {
