@@ -65,8 +65,7 @@ std::vector<SplitStep> published_split(std::string_view where, std::string_view 
   if (found != published().end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, steps] : published()) names.push_back(known);
-  fail(where, fmt::format("one of {}", fmt::join(names, ", ")), fmt::format("'{}'", name),
-       did_you_mean(name, names));
+  fail(where, fmt::format("one of {}", fmt::join(names, ", ")), fmt::format("'{}'", name), did_you_mean(name, names));
 }
 
 bool is_published(const SplitStep& step) {

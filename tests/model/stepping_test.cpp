@@ -69,7 +69,7 @@ TEST(Stepping, HiddenStatesOfAdvancingGiveTheLogitsOfReading) {
     const auto model = model_with_layer(base);
     auto advanced = model.new_session(), read = model.new_session();
     const auto text = at::randint(sample_vocabulary, {1, 21}, at::kLong);
-    const auto hidden = advance(model, text, advanced, Adaptation::off);     // 1,21,D
+    const auto hidden = advance(model, text, advanced, Adaptation::off);    // 1,21,D
     const auto losses = model.read(text, read, {Adaptation::off}).adapted;  // 1,20
     const auto logits = logits_of(model, hidden.slice(1, 0, 20), advanced, Adaptation::off);
     const auto expected = -at::log_softmax(logits, -1).gather(1, text.slice(1, 1).view({-1, 1})).view({1, -1});

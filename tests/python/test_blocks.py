@@ -81,12 +81,14 @@ def test_perplexity_tune_and_bench_know_the_method(words_model):
 def test_sessions_with_blocks_go_on_and_are_refused_without_them(words_model, tmp_path):
     base, text, _ = words_model
     session = tmp_path / "a.session"
-    once = tmp_path / "once.txt"
-    once.write_text(text.read_text() * 2)
-    fwl_run("read", "-m", base, *BLOCKS, "--session", session, text)
-    fwl_run("read", "-m", base, *BLOCKS, "--session", session, text)
+    more, once = tmp_path / "more.txt", tmp_path / "once.txt"
+    more.write_text("w2 w3\n" + text.read_text())
+    once.write_text(text.read_text() + more.read_text())
+    exact = ("--session-precision", "fp32")
+    fwl_run("read", "-m", base, *BLOCKS, *exact, "--session", session, text)
+    fwl_run("read", "-m", base, *BLOCKS, *exact, "--session", session, more)
     other = tmp_path / "b.session"
-    fwl_run("read", "-m", base, *BLOCKS, "--session", other, once)
+    fwl_run("read", "-m", base, *BLOCKS, *exact, "--session", other, once)
     generate = ("generate", "-m", base, *BLOCKS, "--prompt", "w1", "-n", "12", "--temp", "0", "--adapt", "write")
     written = fwl_run(*generate, "--session", session)
     assert written == fwl_run(*generate, "--session", other)

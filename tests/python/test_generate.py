@@ -33,7 +33,7 @@ def prompted(model, tokens, lengths, context=None):
                          ids=["greedy", "sampled"])
 def test_the_text_does_not_depend_on_how_the_prompt_came(name, gradient_at, options, tmp_path):
     model, base = language_model(name, gradient_at)
-    context = {"context": 16, "long_text": "restart"} if name in ("gpt2", "llama-grouped") else {}
+    context = {"context": 16, "long_text": "restart"} if base.context_tokens > 0 else {}
     tokens = torch.randint(0, base.vocabulary_size, (1, 21), generator=torch.Generator().manual_seed(3))
     whole = model.generate(prompted(model, tokens, [21], context), 40, **options)
     assert len(whole) == 40

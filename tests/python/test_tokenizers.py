@@ -110,7 +110,7 @@ def test_the_older_pair_of_files_gives_the_same_ids(tmp_path):
 
 def test_errors_are_one_line_and_python_exceptions(tmp_path):
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "WordPiece"}}')
-    with pytest.raises(fwl.UserError, match="expected BPE, got WordPiece"):
+    with pytest.raises(fwl.UserError, match="expected BPE or Unigram, got WordPiece"):
         fwl.open_tokenizer(str(tmp_path))
     with pytest.raises(fwl.UserError, match="no such file"):
         fwl.open_tokenizer(str(tmp_path / "nothing"))
