@@ -3,7 +3,7 @@
 
 Usage: scripts/fuzz_coverage.py PROGRAM [--executions N] [--target NAME] [--record FILE]
 Starts each target from its corpus in tests/fuzz/corpus and its valid files, runs its share of N executions, and keeps what
-reaches new code: at most 100 inputs and 100 kB per target. A crash ends the run and leaves its input in build/fuzz.
+reaches new code: at most 40 inputs and 40 kB per target. A crash ends the run and leaves its input in build/fuzz.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
-KEPT_FILES, KEPT_BYTES = 100, 100_000
+KEPT_FILES, KEPT_BYTES = 40, 40_000
 SETTINGS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
@@ -32,7 +32,7 @@ def keep_smallest(program, target, work):
     kept = work.with_name(target + "-kept")
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir()
-    run(program, target, "-merge=1", "-max_len=4096", kept, work)
+    run(program, target, "-merge=1", "-max_len=32768", kept, work)
     corpus = CORPUS / target
     shutil.rmtree(corpus, ignore_errors=True)
     corpus.mkdir(parents=True)
@@ -51,7 +51,7 @@ def fuzz(program, target, executions):
     for path in (CORPUS / target).glob("*"):
         shutil.copy(path, work)
     start = time.time()
-    done = run(program, target, f"-runs={executions}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
+    done = run(program, target, f"-runs={executions}", "-max_len=32768", "-timeout=10", "-rss_limit_mb=4096",
                f"-artifact_prefix={work.parent}/{target}-", "-print_final_stats=1", work)
     counts = {name: int(number) for name, number in re.findall(r"stat::(\w+):\s+(\d+)", done.stderr)}
     covered = re.findall(r"cov: (\d+)", done.stderr)
