@@ -14,7 +14,7 @@ namespace fwl {
 namespace {
 
 BpeTokenizer open_hostile(const nlohmann::json& root) {
-  return {"t", parse_tokenizer_json("t", root.dump())};
+  return {"t", parse_tokenizer_json(std::string("t"), std::string_view(root.dump()))};
 }
 
 nlohmann::json with_pattern(const std::string& pattern) {
