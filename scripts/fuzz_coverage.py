@@ -51,7 +51,7 @@ def fuzz(program, target, executions):
     for path in (CORPUS / target).glob("*"):
         shutil.copy(path, work)
     start = time.time()
-    done = run(program, target, f"-runs={executions}", "-max_len=32768", "-timeout=10", "-rss_limit_mb=4096",
+    done = run(program, target, f"-runs={executions}", "-max_len=32768", "-timeout=60", "-rss_limit_mb=4096",
                f"-artifact_prefix={work.parent}/{target}-", "-print_final_stats=1", work)
     counts = {name: int(number) for name, number in re.findall(r"stat::(\w+):\s+(\d+)", done.stderr)}
     covered = re.findall(r"cov: (\d+)", done.stderr)
