@@ -5,8 +5,8 @@ there is internet, or from a folder that holds wiki.train.tokens, wiki.valid.tok
 Writes data/<name>/{train,valid,test}.tokens, and words.vocab for the word-level corpora.
 
 adapter: excerpts of books and of Wikipedia in turn, in SmolLM2's vocabulary; --source holds books/{train,valid,test}/*.txt,
-wikitext-2/wiki.train.tokens and wikitext-103/wiki.{valid,test}.tokens. Tests: books-test.tokens, wikipedia-test.tokens, and
-reference-test.tokens, the reference of the Python language as Python brings it along: another kind of text. smollm2.gguf
+wikitext-2/wiki.train.tokens and wikitext-103/wiki.{valid,test}.tokens. Tests: books-test.tokens, wikipedia-test.tokens (and
+wikipedia-long-test.tokens, twice as long), and reference-test.tokens, the reference of the Python language as Python brings it along: another kind of text. smollm2.gguf
 there is a link to the model.
 """
 
@@ -101,6 +101,7 @@ def prepare_adapter(folder, source):
     write("valid", in_turn("valid", 2, 40_000, 16_000))
     write("books-test", excerpts(books["test"], 4, 50_000))
     write("wikipedia-test", [lines_of(wiki["test"], 0, 120_000)])
+    write("wikipedia-long-test", [lines_of(wiki["test"], 0, 250_000)])
     write("reference-test", ["\n\n".join(topics.values()).encode()])
 
 

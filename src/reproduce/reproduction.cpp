@@ -65,7 +65,7 @@ void Reproduction::make(const TablePlan& plan) {
 }
 
 bool Reproduction::is_selected(const TablePlan& plan, const std::string& method, int64_t seed) const {
-  if (seed != plan.seeds.front() && !has_seeds(method)) return false;
+  if (seed != plan.seeds.front() && !has_seeds(plan, method)) return false;
   return options_.only.empty() || options_.only == plan.name || options_.only == run_name(plan.name, method, seed);
 }
 
@@ -130,12 +130,14 @@ std::string Reproduction::nll_path(const std::string& name) const {
   return (runs_ / (name + ".nll")).string();
 }
 
-// Of a row to static: of every token's losses where they are at hand, otherwise as the table has it, or of the means.
-std::optional<LossDifference> Reproduction::difference(const std::vector<Outcome>& all, const Outcome& outcome,
+// Of a row to the one that all are compared with: of every token's losses where they are at hand, otherwise as the table has it, or of the means.
+std::optional<LossDifference> Reproduction::difference(const TablePlan& plan, const std::vector<Outcome>& all,
+                                                       const Outcome& outcome,
                                                        const std::optional<ResultTable>& published) {
-  const auto before = std::ranges::find_if(
-      all, [&](const Outcome& other) { return other.method() == "static" && other.seed == outcome.seed; });
-  if (before == all.end() || outcome.method() == "static") return std::nullopt;
+  const auto before = std::ranges::find_if(all, [&](const Outcome& other) {
+    return other.method() == plan.against && (other.seed == outcome.seed || !has_seeds(plan, plan.against));
+  });
+  if (before == all.end() || outcome.method() == plan.against) return std::nullopt;
   if (fs::exists(before->nll_path) && fs::exists(outcome.nll_path))
     return paired_difference(before->nll_path, outcome.nll_path);
   const LossDifference of_means{outcome.result.nll - before->result.nll, {}, {}};
@@ -156,7 +158,7 @@ void Reproduction::write(const TablePlan& plan, const std::vector<Outcome>& all)
   const auto published = published_table(path + ".json");
   for (const auto& outcome : all)
     table.rows.push_back(
-        {outcome.seed, training_steps(plan, outcome), outcome.result, difference(all, outcome, published)});
+        {outcome.seed, training_steps(plan, outcome), outcome.result, difference(plan, all, outcome, published)});
   if (!table.cost_model.empty()) table.costs = costs(plan, table.cost_model);
   const auto text = to_markdown(table);
   write_file_atomically(path + ".md", text);
@@ -173,7 +175,7 @@ void Reproduction::report(const TablePlan& plan, const std::vector<Outcome>& all
     const auto folder = runs_ / run_name(plan.runs, outcome.method(), outcome.seed);
     if (fs::exists(folder / "record.jsonl")) inputs.push_back(folder.string());
     inputs.push_back(outcome.nll_path);
-    if (outcome.method() == "static") before = outcome.nll_path + ":static";
+    if (outcome.method() == plan.against) before = outcome.nll_path + ":static";
     if (outcome.method() == shown_method(plan)) after = outcome.nll_path + ":fwl";
   }
   if (before.empty() || after.empty()) return;

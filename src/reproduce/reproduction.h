@@ -54,7 +54,8 @@ class Reproduction {
   void report(const TablePlan& plan, const std::vector<Outcome>& all);
   int64_t training_steps(const TablePlan& plan, const Outcome& outcome) const;
   std::string nll_path(const std::string& name) const;
-  static std::optional<LossDifference> difference(const std::vector<Outcome>& all, const Outcome& outcome,
+  static std::optional<LossDifference> difference(const TablePlan& plan, const std::vector<Outcome>& all,
+                                                  const Outcome& outcome,
                                                   const std::optional<ResultTable>& published);
 
   ReproductionOptions options_;

@@ -97,6 +97,13 @@ bool is_memory_kind(const std::string& method) {
   return method == "bias-only" || method == "delta-rule";
 }
 
+void check_names(const std::string& where, const std::map<std::string, std::vector<std::string>>& lists,
+                 const std::vector<std::string>& methods) {
+  for (const auto& [method, list] : lists)
+    if (std::ranges::find(methods, method) == methods.end())
+      fail(where, "one of the table's methods", "'" + method + "'", did_you_mean(method, methods));
+}
+
 TablePlan read_plan(const std::string& where, const toml::table& table) {
   PlanReader reader(where, table);
   TablePlan plan;
@@ -112,23 +119,27 @@ TablePlan read_plan(const std::string& where, const toml::table& table) {
   plan.settings = reader.list<std::string>("settings", false);
   plan.slow_settings = reader.list<std::string>("slow_settings", false);
   plan.method_settings = reader.lists("method_settings");
+  plan.method_flags = reader.lists("method_flags");
   plan.methods = reader.list<std::string>("methods", true);
   plan.protocol = reader.list<std::string>("protocol", false);
   plan.rates = reader.list<std::string>("rates", false);
   if (plan.rates.empty()) plan.rates = {"--low", "1e-4", "--high", "1"};
   plan.seeds = reader.list<int64_t>("seeds", true);
+  plan.seeded = reader.list<std::string>("seeded", false);
+  if (plan.seeded.empty()) plan.seeded = {"static", "fwl"};
+  plan.against = reader.optional_text("against");
+  if (plan.against.empty()) plan.against = "static";
   plan.tuning_tokens = reader.number("tuning_tokens");
   plan.test_tokens = reader.number("test_tokens");
   reader.expect_nothing_else();
-  if (plan.seeds.empty() || std::ranges::find(plan.methods, "static") == plan.methods.end())
-    fail(where, "seeds, and methods with static among them", "others");
+  if (plan.seeds.empty() || std::ranges::find(plan.methods, plan.against) == plan.methods.end())
+    fail(where, fmt::format("seeds, and methods with {} among them", plan.against), "others");
   for (const auto& method : plan.methods)
-    if (!plan.method_settings.contains(method) && !is_known(method))
+    if (!plan.method_settings.contains(method) && !plan.method_flags.contains(method) && !is_known(method))
       fail(where + ": methods", "a known method", "'" + method + "'", did_you_mean(method, known_methods));
-  for (const auto& [method, settings] : plan.method_settings)
-    if (std::ranges::find(plan.methods, method) == plan.methods.end())
-      fail(where + ": method_settings", "one of the table's methods", "'" + method + "'",
-           did_you_mean(method, plan.methods));
+  check_names(where + ": method_settings", plan.method_settings, plan.methods);
+  check_names(where + ": method_flags", plan.method_flags, plan.methods);
+  if (!plan.method_flags.empty() && plan.base.empty()) fail(where + ": method_flags", "a base", "none");
   return plan;
 }
 
@@ -179,12 +190,12 @@ bool is_tuned(const std::string& method) {
   return method == "test-time" || is_dynamic_method(method);
 }
 
-bool has_seeds(const std::string& method) {
-  return method == "static" || method == "fwl";
+bool has_seeds(const TablePlan& plan, const std::string& method) {
+  return std::ranges::find(plan.seeded, method) != plan.seeded.end();
 }
 
 bool needs_training(const TablePlan& plan, const std::string& method) {
-  return plan.base.empty() || !(method == "base" || is_dynamic_method(method));
+  return plan.base.empty() || !(method == "base" || is_dynamic_method(method) || plan.method_flags.contains(method));
 }
 
 std::string training_of(const std::string& method) {
@@ -227,7 +238,11 @@ Arguments test_arguments(const TablePlan& plan, const std::string& method, const
                          const std::string& nll_path) {
   Arguments arguments = {"perplexity"};
   append_model(arguments, plan, trained);
-  arguments.insert(arguments.end(), {"--tokens", plan.test, "--method", scored_method(method)});
+  arguments.insert(arguments.end(), {"--tokens", plan.test});
+  if (const auto flags = plan.method_flags.find(method); flags != plan.method_flags.end())
+    arguments.insert(arguments.end(), flags->second.begin(), flags->second.end());
+  else
+    arguments.insert(arguments.end(), {"--method", scored_method(method)});
   append_reset(arguments, method);
   if (is_tuned(method))
     arguments.insert(arguments.end(),

@@ -20,13 +20,17 @@ struct TablePlan {
   std::vector<std::string> slow_settings;  // the same for all but boundary: gradients at the slow weights
   // The same for one method, over all of these. A name that is not a method's is one more: boundary with them.
   std::map<std::string, std::vector<std::string>> method_settings;
+  // Flags of fwl perplexity for methods that score the base without training, each under a name of its own.
+  std::map<std::string, std::vector<std::string>> method_flags;
   // base, static, fwl, boundary, bias-only, delta-rule, test-time, dynamic-sgd, dynamic-rms; dynamic-reset: dynamic-sgd
   // that starts anew wherever fast weights do; fwl-off and boundary-off: the models that were trained so, with their
   // fast weights off
   std::vector<std::string> methods;
   std::vector<std::string> protocol;           // flags of tune and perplexity
   std::vector<std::string> rates;              // flags of tune for dynamic evaluation: where it looks
-  std::vector<int64_t> seeds;                  // the first of them for every method, the others for static and fwl
+  std::vector<int64_t> seeds;                  // the first of them for every method, the others for `seeded`
+  std::vector<std::string> seeded;             // methods that are trained with every seed; static and fwl if not given
+  std::string against;                         // the method that the others are compared with; static if not given
   int64_t tuning_tokens = 0, test_tokens = 0;  // 0: all
 };
 
@@ -34,7 +38,7 @@ std::vector<TablePlan> load_table_plans(const std::string& path);
 
 // Where a method's model comes from.
 bool is_tuned(const std::string& method);   // on the static model, with a value found on the validation data
-bool has_seeds(const std::string& method);  // static and fwl, the main comparison; others have the first alone
+bool has_seeds(const TablePlan& plan, const std::string& method);       // others have the first seed alone
 bool needs_training(const TablePlan& plan, const std::string& method);  // false: the base alone
 std::string training_of(const std::string& method);                     // the way of training whose model a method uses
 
