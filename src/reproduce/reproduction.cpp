@@ -130,7 +130,8 @@ std::string Reproduction::nll_path(const std::string& name) const {
   return (runs_ / (name + ".nll")).string();
 }
 
-// Of a row to the one that all are compared with: of every token's losses where they are at hand, otherwise as the table has it, or of the means.
+// Of a row to the one that all are compared with: of every token's losses where they are at hand, otherwise as the
+// table has it, or of the means.
 std::optional<LossDifference> Reproduction::difference(const TablePlan& plan, const std::vector<Outcome>& all,
                                                        const Outcome& outcome,
                                                        const std::optional<ResultTable>& published) {

@@ -55,8 +55,7 @@ class Reproduction {
   int64_t training_steps(const TablePlan& plan, const Outcome& outcome) const;
   std::string nll_path(const std::string& name) const;
   static std::optional<LossDifference> difference(const TablePlan& plan, const std::vector<Outcome>& all,
-                                                  const Outcome& outcome,
-                                                  const std::optional<ResultTable>& published);
+                                                  const Outcome& outcome, const std::optional<ResultTable>& published);
 
   ReproductionOptions options_;
   ReproductionHooks hooks_;

@@ -37,7 +37,7 @@ struct TablePlan {
 std::vector<TablePlan> load_table_plans(const std::string& path);
 
 // Where a method's model comes from.
-bool is_tuned(const std::string& method);   // on the static model, with a value found on the validation data
+bool is_tuned(const std::string& method);  // on the static model, with a value found on the validation data
 bool has_seeds(const TablePlan& plan, const std::string& method);       // others have the first seed alone
 bool needs_training(const TablePlan& plan, const std::string& method);  // false: the base alone
 std::string training_of(const std::string& method);                     // the way of training whose model a method uses
