@@ -103,6 +103,12 @@ nlohmann::json known(double measured, bool is_known) {
   return is_known ? nlohmann::json(measured) : nlohmann::json();
 }
 
+// A loss is a float; more digits would only fill files.
+std::vector<double> rounded(std::vector<double> losses) {
+  for (auto& loss : losses) loss = std::round(loss * 1e6) / 1e6;
+  return losses;
+}
+
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
   const bool is_timed = series.seconds > 0;
   return {{"method", series.method},
@@ -115,6 +121,7 @@ nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
           {"bits_per_byte", summary.bits_per_byte},
           {"documents", summary.documents},
           {"macro_perplexity", summary.macro_perplexity},
+          {"nll_by_block", rounded(block_means(series))},
           {"seconds", known(series.seconds, is_timed)},
           {"tokens_per_second", known(static_cast<double>(summary.tokens) / series.seconds, is_timed)},
           {"peak_bytes", known(series.peak_bytes, is_timed)}};

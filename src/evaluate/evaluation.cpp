@@ -75,6 +75,7 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
+  if (method.name == "fwl" && !blocks) blocks = method.blocks.untrained(model.base());
   if (method.name == "fwl" && !memory && !blocks)
     fail("method fwl", "a model with fast weights", "one without", "train one, or name an --adapter");
   if (method.name == "test-time") {
