@@ -8,6 +8,7 @@
 
 #include "engine/torch.h"
 #include "memory/bias_memory.h"
+#include "model/divergence_guard.h"
 #include "model/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -20,25 +21,43 @@ namespace {
 class PieceReader {
  public:
   PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)
-      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {}
+      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {
+    guard_.emplace(model_, session_);
+  }
+  PieceReader(const PieceReader&) = delete;
 
   Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) model_.forget_context(session_);
-    if (piece.resets_fast) session_.fast = {};
-    if (piece.resets_fast) session_.blocks = {};
+    if (piece.resets_fast) {
+      session_.fast = {};
+      session_.blocks = {};
+      guard_.emplace(model_, session_);
+    }
     const auto ids = token_tensor(tokens_, piece.first, piece.count + 1);
     const int64_t first_scored = piece.first_scored - piece.first - 1;  // earlier tokens are only context
-    const auto losses = model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_,
-                                            options_, first_scored);
+    const auto read = [&](const ReadOptions& options) {
+      return model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_, options,
+                                 first_scored);
+    };
+    const auto losses = read(options_);
     session_.detach();
+    if (options_.adaptation == Adaptation::write &&
+        guard_->check(losses.adapted.sum(at::kDouble).item<double>(), losses.adapted.numel())) {
+      ++rollbacks_;
+      if (model_.blocks()) read({Adaptation::read});  // the context is gone
+    }
     return losses;
   }
+
+  int64_t rollbacks() const { return rollbacks_; }
 
  private:
   const LanguageModel& model_;
   const TokenView& tokens_;
   ReadOptions options_;
   Session session_;
+  std::optional<DivergenceGuard> guard_;
+  int64_t rollbacks_ = 0;
 };
 
 void append(NllSeries& series, const Piece& piece, const at::Tensor& losses) {
@@ -111,6 +130,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                 fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
     throw_if_interrupted();
   }
+  series.rollbacks = reader.rollbacks();
   series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
   return series;
@@ -131,6 +151,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
     const auto losses = adapting_reader.read(piece);
     append(both[0], piece, changes_base ? plain_reader.read(piece).adapted : losses.slow);
     append(both[1], piece, losses.adapted);
+    both[1].rollbacks = adapting_reader.rollbacks();
     report(both);
     throw_if_interrupted();
   }
