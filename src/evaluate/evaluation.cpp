@@ -10,6 +10,7 @@
 #include "memory/bias_memory.h"
 #include "model/divergence_guard.h"
 #include "model/token_tensor.h"
+#include "support/discardable.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
@@ -112,6 +113,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   std::optional<DynamicEvaluation> dynamic;
   if (method.is_dynamic()) dynamic.emplace(model, method.dynamic, mean_squares);
   const at::AutoGradMode mode(method.is_dynamic());
+  const DiscardableWork whole_evaluation;
   PieceReader reader(model, tokens, {method.adapts() ? Adaptation::write : Adaptation::off, 0, false});
   NllSeries series;
   series.method = method.name;
@@ -140,6 +142,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
                                          const std::vector<Piece>& pieces, const MethodOptions& method,
                                          const TogetherReport& report) {
   const at::NoGradGuard no_grad;
+  const DiscardableWork whole_evaluation;
   const auto adapting = model_for(given, method), plain = model_for(given, {"static", 0, {}});
   const bool changes_base = adapting.blocks() != nullptr;
   PieceReader adapting_reader(adapting, tokens, {Adaptation::write, 0, !changes_base});
@@ -161,6 +164,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,
                                             const std::vector<Piece>& pieces, int64_t segments,
                                             const ProgressReport& progress) {
+  const DiscardableWork all_segments;
   PieceReader reader(model, tokens, {Adaptation::off, 0, false});
   const auto total = std::min(segments, static_cast<int64_t>(pieces.size()));
   int64_t index = 0;

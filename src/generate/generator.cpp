@@ -17,8 +17,9 @@
 namespace fwl {
 namespace {
 
-// Tokens per call: enough for full speed, and few enough for frequent progress.
-constexpr int64_t reading_tokens = 512;
+// Tokens per call: few enough that an interrupt waits less than a second on a small model, because a session must not
+// be left in the middle of a pass.
+constexpr int64_t reading_tokens = 128;
 
 // Runs an action at the end of the scope, also after an exception.
 class WhenDone {
