@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
+#include "cli/session_input.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -124,7 +125,8 @@ nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
           {"nll_by_block", rounded(block_means(series))},
           {"seconds", known(series.seconds, is_timed)},
           {"tokens_per_second", known(static_cast<double>(summary.tokens) / series.seconds, is_timed)},
-          {"peak_bytes", known(series.peak_bytes, is_timed)}};
+          {"peak_bytes", known(series.peak_bytes, is_timed)},
+          {"rollbacks", series.rollbacks}};
 }
 
 nlohmann::json to_json(const PairedDifference& difference, const std::string& against) {
@@ -224,6 +226,7 @@ int run(Options& options, Console& console) {
   find_paths(options.input, console);
   EvaluationData data(options.input, console);
   const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
+  for (const auto& series : all) warn_of_rollbacks(series.rollbacks, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
   const auto result = to_json(options, data, all).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty())

@@ -18,6 +18,7 @@ struct NllSeries {
   std::vector<float> nll;        // of each target, in nats
   double seconds = 0;            // 0: not measured
   double peak_bytes = 0;         // peak memory of the process during the run; 0: not measured
+  int64_t rollbacks = 0;         // of fast weights that had diverged (model/divergence_guard.h)
 };
 
 struct Summary {

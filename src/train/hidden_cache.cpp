@@ -12,6 +12,7 @@
 #include "files/growing_file.h"
 #include "files/self_checksum.h"
 #include "model/token_tensor.h"
+#include "support/discardable.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -94,8 +95,11 @@ FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, c
   Sha256 block;
   for (int64_t first = start; first < key.tokens; first += key.window_tokens) {
     const int64_t count = std::min(key.window_tokens, key.tokens - first);
-    auto state = base.new_state(1);
-    const auto hidden = base.read(token_tensor(tokens, first, count), state);  // 1,count,D
+    const auto hidden = [&] {  // 1,count,D
+      const DiscardableWork until_the_next_window;
+      auto state = base.new_state(1);
+      return base.read(token_tensor(tokens, first, count), state);
+    }();
     const auto rounded = hidden.to(at::kCPU, at::kBFloat16).contiguous();
     file->append(rounded.const_data_ptr(), rounded.nbytes());
     block.update(rounded.const_data_ptr(), rounded.nbytes());

@@ -60,11 +60,15 @@ class Trainer {
  private:
   void start_or_resume();
   void resume(const std::string& checkpoint);
+  StepReport take_step_or_give_up();
   StepReport take_step();
   void report_step(StepReport& report, double started);
   void stop_if_hopeless() const;
   void validate();
+  struct CarriedState;  // of the task, between two steps
+  CarriedState carried_state() const;
   void save_checkpoint();
+  void save_checkpoint(const CarriedState& carried);
   void record_step(const StepReport& report);
   bool is_due(int64_t every) const { return step_ % every == 0 || step_ == options_.run.steps; }
   bool is_line_due() const { return step_ == 1 || is_due(options_.run.log_every); }
@@ -86,6 +90,7 @@ class Trainer {
   int64_t step_ = 0;
   double best_loss_ = 0;
   bool has_best_ = false;
+  bool is_validation_due_ = false;  // the one of the last step was interrupted
 };
 
 }  // namespace fwl
