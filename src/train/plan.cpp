@@ -19,7 +19,10 @@ constexpr double likely_efficiency = 0.4;  // of peak speed; used only to choose
 class StepProbe {
  public:
   StepProbe(const TrainConfig& config, LanguageModel& model, int64_t rows)
-      : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), {}, config.optimizer) {}
+      : config_(config),
+        model_(model),
+        rows_(rows),
+        optimizer_(model.parameters(), {}, config.optimizer, this_group()) {}
 
   void run_batch(int64_t tokens) {
     const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
