@@ -54,7 +54,7 @@ class EngineGroup : public RankGroup {
   }
 
   template <class Call>
-  auto clearly(const Call& call) const {
+  auto clearly(const Call& call) const -> decltype(call()) {
     try {
       return call();
     } catch (const std::exception& error) {
