@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 from safetensors.torch import load_file
-from test_training_process import PROGRAM, ROOT, TINY, run
+from test_training_process import PROGRAM, ROOT, run
 
 HERE = Path(__file__).parent
 STEPS = 50
+TINY = ["--threads", "1", "--model.layers", "1", "--model.hidden-size", "16", "--model.heads", "2", "--model.ffn-size", "32",
+        "--layer.size", "32", "--data.rows", "8", "--data.segment-tokens", "32"]
 # Every objective, both orders of the data, carried state, second order, several batches per step, clipping.
 RUNS = {
     "shuffled": ["--optimizer.clip-norm", "0.5"],
     "static": ["--objective.name", "static"],
     "first-order": ["--objective.name", "fwl-first-order", "--objective.slow-share", "0.3"],
     "lanes": ["--data.order", "lanes", "--layer.gradient-at", "boundary", "--layer.chunk-tokens", "16"],
-    "xl": ["--model.architecture", "transformer-xl", "--data.order", "lanes", "--optimizer.accumulation", "2"],
+    "xl": ["--model.architecture", "transformer-xl", "--model.memory-tokens", "32", "--data.order", "lanes", "--optimizer.accumulation", "2"],
     "padded": ["--set", "data.packed=false"],
     "sharded": ["--optimizer.sharded", "--data.order", "lanes"],
 }
@@ -36,9 +38,8 @@ def tokens(tmp_path_factory):
 
 
 def train(tokens, out, *flags):
-    size = ["--data.rows", "8", "--data.segment-tokens", "32"]
     return [str(part) for part in ["train", "--data.train", tokens, "--data.valid", tokens, "--data.valid-tokens", 600,
-                                   "--out", out, *TINY, *size, "--run.log-every", 1, "--run.steps", STEPS,
+                                   "--out", out, *TINY, "--run.log-every", 1, "--run.steps", STEPS,
                                    "--run.checkpoint-every", STEPS, *flags]]
 
 
