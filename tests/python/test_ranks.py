@@ -2,14 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from safetensors import safe_open
+import torch
 from safetensors.torch import load_file
 from test_training_process import PROGRAM, ROOT, run
 
@@ -40,7 +42,7 @@ def tokens(tmp_path_factory):
 def train(tokens, out, *flags):
     return [str(part) for part in ["train", "--data.train", tokens, "--data.valid", tokens, "--data.valid-tokens", 600,
                                    "--out", out, *TINY, "--run.log-every", 1, "--run.steps", STEPS,
-                                   "--run.checkpoint-every", STEPS, *flags]]
+                                   "--run.checkpoint-every", STEPS // 2, *flags]]
 
 
 def torchrun(ranks, *arguments, restarts=0, **options):
@@ -86,13 +88,109 @@ def one_process(tokens, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_ranks_with_shares_of_a_batch_equal_one_process(tokens, one_process, tmp_path, ranks):
-    names = RUNS if ranks == 2 else ["lanes", "sharded"]
-    run_ranks(ranks, [train(tokens, tmp_path / name, *RUNS[name]) for name in names], tmp_path)
-    for name in names:
-        expect_equal_runs(one_process / name, tmp_path / name)
-        assert events(tmp_path / name, "start")[0]["environment"]["ranks"] == ranks
-        checkpoint = f"checkpoints/step-{STEPS:010}.safetensors"
-        ours, theirs = load_file(one_process / name / checkpoint), load_file(tmp_path / name / checkpoint)
+def checkpoint(folder, step):
+    return folder / f"checkpoints/step-{step:010}.safetensors"
+
+
+def start_from_checkpoint(run_folder, folder):
+    """A run that was stopped in the middle."""
+    (folder / "checkpoints").mkdir(parents=True)
+    shutil.copy(checkpoint(run_folder, STEPS // 2), folder / "checkpoints")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tokens, one_process, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    lines = [train(tokens, folder / name, *flags) for name, flags in RUNS.items()]
+    scoring = perplexity(one_process / "lanes/model", tokens, folder)
+    run_ranks(2, lines + scoring, folder)
+    return folder
+
+
+def perplexity(model, tokens, out):
+    common = ["perplexity", "--model", model, "--tokens", tokens, "--max-tokens", 1500, "--threads", 1]
+    methods = ["--method", "static", "fwl", "dynamic-sgd", "--dynamic.reset"]
+    by_protocol = {"windows": [*methods, "--context", 100, "--segment", 50], "stream": ["--method", "static", "fwl"],
+                   "sliding": [*methods, "--context", 64], "together": ["--together"]}
+    return [[str(part) for part in [*common, "--protocol", "windows" if name == "together" else name, *flags,
+                                    "--save-nll", out / f"{name}.nll"]] for name, flags in by_protocol.items()]
+
+
+def test_two_ranks_with_half_the_rows_equal_one_process(one_process, two_ranks):
+    for name in RUNS:
+        expect_equal_runs(one_process / name, two_ranks / name)
+        assert events(two_ranks / name, "start")[0]["environment"]["ranks"] == 2
+        ours, theirs = (load_file(checkpoint(folder / name, STEPS)) for folder in (one_process, two_ranks))
         assert {key: value.shape for key, value in ours.items()} == {key: value.shape for key, value in theirs.items()}
+
+
+def test_scores_of_two_ranks_are_those_of_one_process_bit_for_bit(tokens, one_process, two_ranks, tmp_path):
+    for line in perplexity(one_process / "lanes/model", tokens, tmp_path):
+        result = run([PROGRAM, *line])
+        assert result.returncode == 0, result.stderr
+    for file in tmp_path.glob("*.nll"):
+        ours, theirs = load_file(file), load_file(two_ranks / file.name)
+        assert ours.keys() == theirs.keys()
+        for key in ours:
+            assert torch.equal(ours[key], theirs[key]), (file, key)
+
+
+def test_four_ranks_go_on_from_the_checkpoint_of_one(tokens, one_process, tmp_path):
+    names = ["lanes", "sharded"]
+    for name in names:
+        start_from_checkpoint(one_process / name, tmp_path / name)
+    run_ranks(4, [train(tokens, tmp_path / name, "--resume", *RUNS[name]) for name in names], tmp_path)
+    for name in names:
+        rest = events(tmp_path / name, "step")
+        assert [line["step"] for line in rest] == list(range(STEPS // 2 + 1, STEPS + 1))
+        for ours, theirs in zip(events(one_process / name, "step")[STEPS // 2:], rest):
+            assert abs(ours["loss"] - theirs["loss"]) < 1e-6
+
+
+def rank_process(torchrun_process, rank):
+    """The process of a rank, once it runs."""
+    for _ in range(600):
+        children = Path(f"/proc/{torchrun_process.pid}/task/{torchrun_process.pid}/children").read_text().split()
+        for child in children:
+            if f"RANK={rank}" in Path(f"/proc/{child}/environ").read_text().split("\0"):
+                return int(child)
+        time.sleep(0.1)
+    raise AssertionError("no such rank")
+
+
+def test_after_the_kill_of_a_rank_the_run_goes_on_to_the_same_model(tokens, two_ranks, tmp_path):
+    folder = tmp_path / "run"
+    process = torchrun(2, "-m", "fwl.train", *train(tokens, folder, "--resume", *RUNS["lanes"])[1:], restarts=1)
+    victim = rank_process(process, 1)
+    while not checkpoint(folder, STEPS // 2).exists() and process.poll() is None:
+        time.sleep(0.002)
+    os.kill(victim, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert events(folder, "resume"), "killed too late"
+    assert (folder / "model/model.safetensors").read_bytes() == (two_ranks / "lanes/model/model.safetensors").read_bytes()
+
+
+def test_a_rank_that_is_cut_off_ends_the_others_with_one_clear_line(tokens, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = train(tokens, tmp_path / "run", "--run.steps", 1000000)[1:]
+    ranks = []
+    for rank in range(2):
+        environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1",
+                       "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo",
+                       "PYTHONPATH": str(ROOT / "python")}
+        ranks.append(subprocess.Popen([sys.executable, "-m", "fwl.train", *line, "--rank-timeout", "5"], env=environment,
+                                      stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True))
+    for text in ranks[0].stderr:
+        if text.startswith("step 3/"):
+            break
+    ranks[1].send_signal(signal.SIGSTOP)
+    errors = ranks[0].stderr.read()
+    ranks[1].kill()
+    ranks[1].communicate()
+    assert ranks[0].wait(60) == 1
+    said = [text for text in errors.splitlines() if text.startswith("fwl: ")]
+    assert len(said) == 1 and "expected an answer of the other ranks within 5 s" in said[0], errors
