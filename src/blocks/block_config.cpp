@@ -56,7 +56,14 @@ std::vector<int64_t> named_blocks(const std::string& text, int64_t base_blocks) 
 std::shared_ptr<const BlockMemory> BlockConfig::make(int64_t base_blocks, int64_t hidden_size, WeightSource& source,
                                                      bool is_first_order) const {
   if (!is_present()) return nullptr;
-  BlockMemoryOptions options{named_blocks(at, base_blocks), chunk_tokens, warmup_chunks, max_update, is_first_order};
+  const BlockMemoryOptions options{.blocks = named_blocks(at, base_blocks),
+                                   .chunk_tokens = chunk_tokens,
+                                   .warmup_chunks = warmup_chunks,
+                                   .max_update = max_update,
+                                   .rule = block_rule_from(rule),
+                                   .momentum = momentum,
+                                   .passes = passes,
+                                   .is_first_order = is_first_order};
   const auto blocks = static_cast<int64_t>(options.blocks.size());
   BlockMemoryParameters parameters;
   parameters.keys = source.tensor("blocks.U", {blocks, hidden_size, rank}, Initial::fan_in(hidden_size));
@@ -65,7 +72,7 @@ std::shared_ptr<const BlockMemory> BlockConfig::make(int64_t base_blocks, int64_
     parameters.decay_logits =
         source.tensor("blocks.decay_logits", {blocks}, Initial::constant(std::log(decay / (1 - decay))));
   if (has_start) parameters.start = source.tensor("blocks.W", {blocks, rank, hidden_size}, Initial::constant(0));
-  return std::make_shared<BlockMemory>(std::move(parameters), std::move(options));
+  return std::make_shared<BlockMemory>(std::move(parameters), options);
 }
 
 std::shared_ptr<const BlockMemory> BlockConfig::untrained(const BaseModel& base) const {
@@ -90,6 +97,10 @@ void add_fields(Fields& fields, BlockConfig& config) {
   fields.add("blocks.decay", config.decay, "decay of the fast weights per chunk; 0: none").range(0, 0.999999);
   fields.add("blocks.max_update", config.max_update, "bound on an update relative to that of equal gradients; 0: none")
       .range(0, 1e9);
+  fields.add("blocks.rule", config.rule, "how a chunk's step becomes an update").choices(block_rule_names());
+  fields.add("blocks.momentum", config.momentum, "share of the mean step that a chunk keeps, for that rule")
+      .range(0, 0.999999);
+  fields.add("blocks.passes", config.passes, "updates per chunk").range(1, 64);
   fields.add("blocks.start", config.has_start, "learn the weights that a new text starts with");
 }
 

@@ -18,6 +18,9 @@ struct BlockConfig {
   double step = 1.5;
   double decay = 0;  // per chunk; 0: none
   double max_update = 0.3;
+  std::string rule = "plain";
+  double momentum = 0.5;
+  int64_t passes = 1;
   bool has_start = false;  // W starts from learned values
 
   bool is_present() const { return at != "none"; }

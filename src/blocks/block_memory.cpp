@@ -12,15 +12,15 @@ namespace {
 
 constexpr const char* weights_name = "W";
 constexpr const char* squares_name = "statistics.gradient_squares";  // running mean of the tokens' squared gradients
+constexpr const char* mean_step_name = "mean_step";
 constexpr int64_t averaged_chunks = 16;
 
 at::Tensor per_text(const std::vector<double>& numbers, const at::TensorOptions& options) {
   return at::tensor(numbers, at::kDouble).to(options).view({-1, 1});  // B,1
 }
 
-// The root of a sum of squares over the last two dimensions, kept; its gradient at zero is zero.
-at::Tensor norm_of(const at::Tensor& matrices) {
-  return matrices.square().sum({-2, -1}, true).clamp_min(1e-30).sqrt();
+at::Tensor as_matrices(const at::Tensor& numbers) {
+  return numbers.unsqueeze(-1).unsqueeze(-1);  // …,1,1
 }
 
 }  // namespace
@@ -73,8 +73,10 @@ double BlockMemory::flops_per_token() const {
 
 StateLayout BlockMemory::state_layout() const {
   const auto blocks = static_cast<int64_t>(options_.blocks.size());
-  return {{{weights_name, {blocks, rank(), hidden_size()}}, {squares_name, {blocks}}},
-          parameters_.keys.options().requires_grad(false)};
+  StateLayout layout{{{weights_name, {blocks, rank(), hidden_size()}}, {squares_name, {blocks}}},
+                     parameters_.keys.options().requires_grad(false)};
+  if (options_.rule == BlockRule::momentum) layout.tensors.push_back({mean_step_name, {blocks, rank(), hidden_size()}});
+  return layout;
 }
 
 FastState BlockMemory::new_state(int64_t sequences) const {
@@ -119,16 +121,34 @@ void BlockMemory::learn(FastState& state, const BlockGradients& gradients) const
   const auto present = total / (per_text(share, options) * chunk).clamp_min(1);
   squares = squares + per_text(fresh, options) * (present - squares);
 
-  const auto as_matrices = [](const at::Tensor& x) { return x.unsqueeze(-1).unsqueeze(-1); };  // …,1,1
-  const auto scale = squares.clamp_min(1e-30);                                                 // B,S
-  const auto step = parameters_.log_steps.exp() * per_text(progress, options);                 // B,S
-  const auto update = at::stack(gradients.weights, 1) * as_matrices(step / scale);             // B,S,R,D
-  const auto bound = options_.max_update * as_matrices(step * scale.rsqrt());                  // B,S,1,1
-  const auto bounded = options_.max_update > 0 ? update * (bound / norm_of(update)).clamp_max(1) : update;
+  const auto scale = squares.clamp_min(1e-30);                                      // B,S
+  const auto step = parameters_.log_steps.exp() * per_text(progress, options);      // B,S
+  const auto update = at::stack(gradients.weights, 1) * as_matrices(step / scale);  // B,S,R,D
+  const auto bound = options_.max_update * as_matrices(step * scale.rsqrt());       // B,S,1,1
+  const auto bounded = options_.max_update > 0 ? update * (bound / matrix_norms(update)).clamp_max(1) : update;
   auto kept = W;
   if (parameters_.decay_logits.defined())
     kept = W * as_matrices(at::exp(at::log_sigmoid(parameters_.decay_logits) * per_text(share, options)));
-  W = kept - bounded;
+  W = kept - update_by_rule(state, bounded, per_text(share, options));
+}
+
+void BlockMemory::learn_again(FastState& state, const BlockGradients& gradients) const {
+  const auto after = state.tokens_read;
+  const auto counts = gradients.token_weights.gt(0).sum(1).cpu();  // B
+  for (size_t text = 0; text < after.size(); ++text)
+    state.tokens_read[text] -= counts[static_cast<int64_t>(text)].item<int64_t>();
+  learn(state, gradients);
+  state.tokens_read = after;
+}
+
+// `share`: of a whole chunk that a text has read, B,1; a text of which no token counts keeps its running mean.
+at::Tensor BlockMemory::update_by_rule(FastState& state, const at::Tensor& step, const at::Tensor& share) const {
+  if (options_.rule == BlockRule::plain) return step;
+  if (options_.rule == BlockRule::orthogonal) return orthogonalized(step);
+  auto& mean = state.tensors.at(mean_step_name);  // B,S,R,D
+  const auto is_read = as_matrices(share.gt(0).to(step.options()));
+  mean = at::where(is_read > 0, options_.momentum * mean + (1 - options_.momentum) * step, mean);
+  return mean * is_read;
 }
 
 }  // namespace fwl

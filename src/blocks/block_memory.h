@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "blocks/block_rule.h"
 #include "memory/fast_memory.h"
 #include "memory/fast_state.h"
 #include "weights/weight_source.h"
@@ -17,6 +18,9 @@ struct BlockMemoryOptions {
   int64_t chunk_tokens = 128;   // C
   int64_t warmup_chunks = 4;    // the step size grows linearly over the first of them
   double max_update = 0.3;      // bound on an update's norm, relative to that of equal gradients for all tokens
+  BlockRule rule = BlockRule::plain;
+  double momentum = 0.5;        // share of the running mean that a chunk keeps, for that rule
+  int64_t passes = 1;           // updates per chunk, each with a gradient at the weights that the one before has left
   bool is_first_order = false;  // training does not differentiate the gradients again
 };
 
@@ -59,8 +63,12 @@ class BlockMemory {
 
   // Moves the state by the gradients of a chunk. Texts of which no token counts stay as they are.
   void learn(FastState& state, const BlockGradients& gradients) const;
+  // Moves it again, by the gradients of the same chunk at the weights as they are now: no further tokens are counted.
+  void learn_again(FastState& state, const BlockGradients& gradients) const;
 
  private:
+  at::Tensor update_by_rule(FastState& state, const at::Tensor& step, const at::Tensor& share) const;
+
   BlockMemoryParameters parameters_;
   BlockMemoryOptions options_;
 };

@@ -95,7 +95,8 @@ void BlockReader::finish_chunk() {
   clear();
 }
 
-// Reads the open chunk with a graph, of which the last `new_tokens` have not been read before, and moves the weights.
+// Reads the open chunk, of which the last `new_tokens` have not been read before, and moves the weights. The losses are
+// those of the first pass, at the weights of the chunk's start.
 BlockReader::Part BlockReader::learn(int64_t new_tokens) {
   const bool is_outer = at::GradMode::is_enabled();  // somebody will differentiate through the update
   const int64_t tokens = columns_of(open_.tokens), seen = tokens - new_tokens;
@@ -103,16 +104,28 @@ BlockReader::Part BlockReader::learn(int64_t new_tokens) {
     fail("training with memories in blocks", fmt::format("segments of whole chunks of {} tokens", open_.chunk_tokens),
          "a segment that ends within one");
   if (new_tokens == 0) base_.rewind(session_.base, seen);
+  const auto first = learning_pass(is_outer);
+  memory_.learn(open_.fast, first.gradients);
+  for (int64_t pass = 1; pass < memory_.options().passes; ++pass) {
+    base_.rewind(session_.base, tokens);
+    memory_.learn_again(open_.fast, learning_pass(is_outer).gradients);
+  }
+  clear();
+  const auto latest = [&](const at::Tensor& all) { return all.slice(1, seen); };
+  return {latest(first.hidden), top_ ? at::Tensor() : latest(first.losses)};
+}
+
+BlockReader::LearningPass BlockReader::learning_pass(bool is_outer) {
   const auto& options = memory_.options();
   const bool is_second_order = is_outer && !options.is_first_order;
   const auto head = base_.head();
   const auto targets = open_.targets.masked_fill(open_.token_weights == 0, 0);  // B,T
-  const at::AutoGradMode with_graph(true);
   BlockPass pass(memory_);
   auto weights = memory_.weights(open_.fast);
   for (auto& weight : weights)
     if (!is_outer || !weight.requires_grad()) weight = weight.detach().requires_grad_();
   pass.add(&session_.base, weights);
+  const at::AutoGradMode with_graph(true);
   const auto hidden = base_.read(open_.tokens, session_.base, {is_training_, &pass});  // B,T,D
   const auto y = top_ ? top_->adapt(hidden, {}) : hidden;                              // B,T,D
   LossAndGradient scored;
@@ -125,11 +138,7 @@ BlockReader::Part BlockReader::learn(int64_t new_tokens) {
   auto upstream = scored.gradient.view(y.sizes()) * share;
   if (!is_second_order) upstream = upstream.detach();
   auto gradients = pass.gradients(y, upstream, open_.token_weights, is_outer, is_second_order);
-  const at::AutoGradMode if_differentiated(is_outer);
-  memory_.learn(open_.fast, gradients);
-  clear();
-  const auto latest = [&](const at::Tensor& all) { return all.slice(1, seen); };
-  return {latest(is_outer ? hidden : hidden.detach()), top_ ? at::Tensor() : latest(scored.loss.view(targets.sizes()))};
+  return {is_outer ? hidden : hidden.detach(), scored.loss.view(targets.sizes()), std::move(gradients)};
 }
 
 }  // namespace fwl

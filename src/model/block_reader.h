@@ -40,7 +40,14 @@ class BlockReader {
   BaseCall use(BlockPass& pass) const;
 
  private:
+  // One pass over the open chunk with a graph: hidden states (B,T,D), losses (B,T), gradients.
+  struct LearningPass {
+    at::Tensor hidden, losses;
+    BlockGradients gradients;
+  };
+
   bool is_full() const;
+  LearningPass learning_pass(bool is_outer);
   Part learn(int64_t new_tokens);
   at::Tensor counted(const at::Tensor& targets, const at::Tensor& token_weights) const;
   void clear();

@@ -36,7 +36,7 @@ const Cells cost_heads = {"", "tok/s", "time", "peak memory"};
 Cells result_heads(const ResultTable& table) {
   const std::string perplexity = "perplexity", bits = "bits per byte";
   const auto& [first, second] = table.is_bytes ? std::tie(bits, perplexity) : std::tie(perplexity, bits);
-  return {"method", "seed", "training steps", first, "against static", second, "loss (nats)", "tokens"};
+  return {"method", "seed", "training steps", first, "against " + table.against, second, "loss (nats)", "tokens"};
 }
 
 std::string shown_steps(const ResultRow& row) {
@@ -49,7 +49,7 @@ Cells cells_of(const ResultTable& table, const ResultRow& row) {
           std::to_string(row.seed),
           shown_steps(row),
           table.is_bytes ? bits : perplexity,
-          shown_change(row.against_static),
+          shown_change(row.difference),
           table.is_bytes ? perplexity : bits,
           shown_number(row.result.nll, 4),
           shown_count(row.result.tokens)};
@@ -59,7 +59,7 @@ Cells cells_of(const ResultTable& table, const ResultRow& row) {
 std::string shown_result(const ResultTable& table, const ResultRow& row) {
   const auto value =
       table.is_bytes ? shown_number(row.result.bits_per_byte, 3) : shown_number(row.result.perplexity, 2);
-  const auto change = shown_change(row.against_static);
+  const auto change = shown_change(row.difference);
   return change.empty() ? value : fmt::format("{} ({})", value, change);
 }
 
@@ -202,21 +202,31 @@ nlohmann::json to_json(const ResultTable& table) {
   auto rows = nlohmann::json::array(), costs = nlohmann::json::array();
   for (const auto& row : table.rows) {
     rows.push_back({{"seed", row.seed}, {"training_steps", row.training_steps}, {"result", to_json(row.result)}});
-    if (row.against_static) rows.back()["against_static"] = to_json(*row.against_static);
+    if (row.difference) rows.back()["against_static"] = to_json(*row.difference);
   }
   for (const auto& cost : table.costs) costs.push_back(to_json(cost));
-  return {{"table", table.name}, {"command", table.command},       {"is_bytes", table.is_bytes},
-          {"rows", rows},        {"cost_model", table.cost_model}, {"costs", costs}};
+  return {{"table", table.name},
+          {"command", table.command},
+          {"is_bytes", table.is_bytes},
+          {"against", table.against},
+          {"rows", rows},
+          {"cost_model", table.cost_model},
+          {"costs", costs}};
 }
 
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json) {
   try {
-    ResultTable table{
-        json.at("table"), json.at("command"), json.value("is_bytes", false), {}, json.at("cost_model"), {}};
+    ResultTable table{.name = json.at("table"),
+                      .command = json.at("command"),
+                      .is_bytes = json.value("is_bytes", false),
+                      .against = json.value("against", "static"),
+                      .rows = {},
+                      .cost_model = json.at("cost_model"),
+                      .costs = {}};
     for (const auto& entry : json.at("rows")) {
       ResultRow row{entry.at("seed"), entry.value("training_steps", int64_t{0}), parse_method(entry.at("result")), {}};
       if (const auto found = entry.find("against_static"); found != entry.end())
-        row.against_static = parse_difference(*found);
+        row.difference = parse_difference(*found);
       table.rows.push_back(row);
     }
     for (const auto& cost : json.at("costs")) table.costs.push_back(parse_method(cost));

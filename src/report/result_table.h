@@ -1,4 +1,4 @@
-// A table of results: methods on the same tokens, each with its gain over the static model and its cost.
+// A table of results: methods on the same tokens, each with its gain over one of them and its cost.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,13 +14,14 @@ struct ResultRow {
   int64_t seed = 0;
   int64_t training_steps = 0;  // 0: nothing was trained
   MethodResult result;
-  std::optional<LossDifference> against_static;
+  std::optional<LossDifference> difference;  // to the method that all are compared with
 };
 
 struct ResultTable {
   std::string name;
-  std::string command;    // that makes the table
-  bool is_bytes = false;  // tokens are bytes: bits per byte come first, otherwise perplexity
+  std::string command;             // that makes the table
+  bool is_bytes = false;           // tokens are bytes: bits per byte come first, otherwise perplexity
+  std::string against = "static";  // the method that the others are compared with
   std::vector<ResultRow> rows;
   std::string cost_model;           // the method whose model was used for `costs`
   std::vector<MethodResult> costs;  // measured in one run, relative to the first
@@ -28,8 +29,7 @@ struct ResultTable {
 
 std::string to_markdown(const ResultTable& table);
 nlohmann::json to_json(const ResultTable& table);
-// One line per table, for its first seed: each method's bits per byte or perplexity, and the change of perplexity
-// against static.
+// One line per table, for its first seed: each method's bits per byte or perplexity, and the change of perplexity.
 std::string summary_markdown(const std::vector<ResultTable>& tables);
 ResultTable parse_result_table(const std::string& where, const nlohmann::json& json);
 

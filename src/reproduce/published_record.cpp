@@ -55,7 +55,9 @@ std::vector<std::string> differing_settings(const std::string& record_path, cons
   for (const auto& [key, text] : settings_of(training)) {
     std::string path = "/config/" + key;
     std::ranges::replace(path, '.', '/');
-    const auto value = record.value(nlohmann::json::json_pointer(path), nlohmann::json());
+    const nlohmann::json::json_pointer pointer(path);
+    if (!record.contains(pointer.parent_pointer())) continue;  // a part that the model does not have
+    const auto value = record.value(pointer, nlohmann::json());
     if (!is_same(value, text)) differences.push_back(fmt::format("{}={}, the plan has {}", key, value.dump(), text));
   }
   return differences;

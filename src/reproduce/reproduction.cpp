@@ -144,17 +144,21 @@ std::optional<LossDifference> Reproduction::difference(const TablePlan& plan, co
   const LossDifference of_means{outcome.result.nll - before->result.nll, {}, {}};
   if (!published) return of_means;
   for (const auto& row : published->rows)
-    if (row.seed == outcome.seed && row.result.method == outcome.method() && row.against_static &&
-        std::abs(row.against_static->mean - of_means.mean) < 1e-6)
-      return row.against_static;
+    if (row.seed == outcome.seed && row.result.method == outcome.method() && row.difference &&
+        std::abs(row.difference->mean - of_means.mean) < 1e-6)
+      return row.difference;
   return of_means;
 }
 
 // The table as Markdown, and as JSON for the page of all tables.
 void Reproduction::write(const TablePlan& plan, const std::vector<Outcome>& all) {
-  ResultTable table{
-      plan.name, "fwl reproduce tables --scale " + options_.scale, plan.tokenizer == "bytes", {}, shown_method(plan),
-      {}};
+  ResultTable table{.name = plan.name,
+                    .command = "fwl reproduce tables --scale " + options_.scale,
+                    .is_bytes = plan.tokenizer == "bytes",
+                    .against = plan.against,
+                    .rows = {},
+                    .cost_model = shown_method(plan),
+                    .costs = {}};
   const auto path = (results_ / plan.name).string();
   const auto published = published_table(path + ".json");
   for (const auto& outcome : all)

@@ -91,6 +91,44 @@ TEST(BlockReading, WholeSegmentsAndSingleTokensGiveTheSameLossesAndState) {
   }
 }
 
+// The plain rule and one pass are tested everywhere else.
+std::vector<BlockConfig> other_rules() {
+  std::vector<BlockConfig> configs;
+  for (const std::string rule : {"momentum", "orthogonal", "plain"}) {
+    auto config = sample_config();
+    config.rule = rule;
+    config.passes = rule == "plain" ? 3 : 1;
+    configs.push_back(config);
+  }
+  return configs;
+}
+
+TEST(BlockReading, EveryRuleGivesTheSameInPartsInBatchesAndFromFiles) {
+  at::manual_seed(12);
+  for (const auto& config : other_rules()) {
+    for (const auto& [name, base] : sample_bases(at::kDouble)) {
+      SCOPED_TRACE(name + " " + config.rule);
+      const auto model = with_blocks(base, config);
+      const auto text = random_text(2, 40);
+      const auto whole = read_in_parts(model, text, {40}, base->default_context());
+      const auto plain = read_in_parts(with_blocks(base), text, {40}, base->default_context());
+      EXPECT_FALSE(at::allclose(weights_of(whole.session), weights_of(plain.session), 1e-3, 1e-3));
+      expect_equal(read_in_parts(model, text, {3, 6, 1, 17, 13}, base->default_context()), whole, model);
+      const auto alone = read_in_parts(model, text.narrow(0, 1, 1), {40}, base->default_context());
+      EXPECT_TRUE(at::allclose(whole.losses[1], alone.losses[0], 1e-8, 1e-8));
+      EXPECT_EQ(whole.session.blocks.fast.tokens_read[0], 36);  // six whole chunks
+
+      const auto path = fresh_folder("block_rules") + "/one";
+      model.save_session(whole.session, path, "this model");
+      auto loaded = model.load_session(path, "this model");
+      auto kept = whole.session.clone();
+      const at::NoGradGuard no_grad;
+      const auto more = random_text(2, 15);
+      EXPECT_TRUE(at::equal(model.read(more, loaded).adapted, model.read(more, kept).adapted));
+    }
+  }
+}
+
 TEST(BlockReading, ChunksEndWithTheWindowOfTheBase) {
   at::manual_seed(3);
   const auto base = sample_llama(at::kDouble);
@@ -253,6 +291,30 @@ TEST(BlockReading, TheMetaGradientIsThatOfFiniteDifferences) {
       expect_finite_differences(with_blocks(base, config), random_text(2, 3 * chunk + 1));
     }
   }
+}
+
+TEST(BlockReading, TheMetaGradientOfEveryRuleIsThatOfFiniteDifferences) {
+  at::manual_seed(13);
+  const auto base = sample_llama(at::kDouble);
+  for (auto [parameter, tensor] : base->parameters()) tensor.set_requires_grad(false);
+  for (auto config : other_rules()) {
+    SCOPED_TRACE(config.rule);
+    config.step = 0.5;
+    expect_finite_differences(with_blocks(base, config), random_text(2, 3 * chunk + 1));
+  }
+}
+
+TEST(BlockRules, OrthogonalizedMatricesKeepTheirNormAndHaveCloseSingularValues) {
+  at::manual_seed(14);
+  for (const auto& shape : std::vector<std::vector<int64_t>>{{2, 5, 9}, {2, 9, 5}}) {
+    const auto matrices = at::randn(shape, at::kDouble);
+    const auto result = orthogonalized(matrices);
+    EXPECT_TRUE(at::allclose(matrix_norms(result), matrix_norms(matrices)));
+    const auto values = std::get<1>(at::linalg_svd(result));
+    EXPECT_LT((values.amax(-1) / values.amin(-1)).max().item<double>(), 2.0);
+    EXPECT_GT((matrices * result).sum({-2, -1}).min().item<double>(), 0.0);
+  }
+  EXPECT_EQ(orthogonalized(at::zeros({1, 3, 4})).abs().max().item<double>(), 0.0);
 }
 
 TEST(BlockReading, FirstOrderTrainingLeavesOutTheGradientOfTheGradient) {
