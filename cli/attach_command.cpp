@@ -64,11 +64,11 @@ AttachText open_text(const Options& options, const std::vector<std::string>& tex
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
-  if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
   auto& ranks = this_group();
   first_rank_first(ranks, [&] { options.attach.base = find_model("--base", options.attach.base, console); });
   auto lock = lock_run(options.out, ranks);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
+  base->to(device);
   AttachTask task(options.attach, std::move(base), open_text(options, options.input.text, "train", console),
                   open_text(options, options.input.valid_text, "valid", console), ranks,
                   console.progress("hidden states"));

@@ -3,6 +3,8 @@
 import datetime
 import os
 import sys
+import time
+import uuid
 
 import torch.distributed as dist
 
@@ -34,6 +36,45 @@ def timeout_seconds(text):
     return seconds
 
 
+def agreed_name(store, rank, size, timeout):
+    """A name that only the processes of this launch know.
+
+    After a restart torchrun's store may still hold the addresses of the processes before, so nothing that was in it can
+    be trusted: every rank asks under a name of its own, and the first one answers until all have confirmed.
+    """
+    own = uuid.uuid4().hex
+    if rank > 0:
+        store.set(f"fwl/rank/{rank}", own)
+        store.wait([f"fwl/name/{own}"], timeout)
+        name = store.get(f"fwl/name/{own}").decode()
+        store.set(f"fwl/confirmed/{name}/{rank}", "")
+        return name
+    waiting = set(range(1, size))
+    deadline = time.monotonic() + timeout.total_seconds()
+    while waiting and time.monotonic() < deadline:
+        for other in list(waiting):
+            if store.check([f"fwl/rank/{other}"]):
+                store.set("fwl/name/" + store.get(f"fwl/rank/{other}").decode(), own)
+            if store.check([f"fwl/confirmed/{own}/{other}"]):
+                waiting.remove(other)
+        time.sleep(0.01)
+    if waiting:
+        raise TimeoutError(f"no sign of rank {min(waiting)}")
+    return own
+
+
+def join(backend, timeout):
+    """Makes the process group of this launch."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    try:
+        store, _, _ = next(dist.rendezvous("env://", timeout=timeout))
+        store = dist.PrefixStore(agreed_name(store, rank, size, timeout), store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    except (RuntimeError, TimeoutError) as error:  # the engine's errors are RuntimeErrors
+        sys.exit(f"fwl: rank {rank} of {size}: expected {size} ranks within {timeout.total_seconds():g} s, got "
+                 f"{str(error).splitlines()[0]}; a rank did not start, or machines cannot reach one another")
+
+
 def run(command):
     """Runs `fwl command` with this process's arguments; under torchrun, as one rank of all its processes."""
     arguments = sys.argv[1:]
@@ -44,7 +85,7 @@ def run(command):
     is_cuda = device.startswith("cuda")
     if device == "cuda":
         device = f"cuda:{os.environ['LOCAL_RANK']}"
-    dist.init_process_group("cpu:gloo,cuda:nccl" if is_cuda else "gloo", timeout=datetime.timedelta(seconds=timeout))
+    join("cpu:gloo,cuda:nccl" if is_cuda else "gloo", datetime.timedelta(seconds=timeout))
     try:
         code = _C.run_command([command, *arguments, "--device", device], dist.group.WORLD.group_name, timeout)
     finally:

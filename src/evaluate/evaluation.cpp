@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/device.h"
 #include "engine/torch.h"
 #include "memory/bias_memory.h"
 #include "model/token_tensor.h"
@@ -111,6 +112,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                 fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
     throw_if_interrupted();
   }
+  wait_for(model.device());
   series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
   return series;

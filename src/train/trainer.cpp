@@ -1,12 +1,13 @@
 #include "train/trainer.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 
+#include "engine/device.h"
 #include "engine/gemm_speed.h"
 #include "engine/torch.h"
 #include "support/error.h"
@@ -54,6 +55,7 @@ Trainer::Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& obse
       observer_(observer),
       ranks_(ranks),
       optimizer_(task.parameters(), task.step_parameter_names(), options_.optimizer, ranks),
+      device_(optimizer_.parameters().front().second.device()),
       exchange_(optimizer_.parameters(), ranks),
       guard_(options_.run),
       checkpoints_(inside("checkpoints"), options_.run.keep_checkpoints),
@@ -70,6 +72,7 @@ void Trainer::run() {
   while (step_ < options_.run.steps) {
     const double started = seconds_now();
     auto report = take_step();
+    wait_for(device_);
     report_step(report, started);
     stop_if_hopeless();
     if (task_.can_validate() && is_due(options_.run.valid_every)) validate();
@@ -88,7 +91,7 @@ void Trainer::stop_if_interrupted() {
 
 void Trainer::start_or_resume() {
   const auto latest = checkpoint_to_resume();
-  peak_flops_ = gemm_flops_per_second() * static_cast<double>(ranks_.size());
+  peak_flops_ = gemm_flops_per_second(device_) * static_cast<double>(ranks_.size());
   if (latest) {
     resume(checkpoints_.path_of(*latest));
   } else {

@@ -82,6 +82,7 @@ class Trainer {
   TrainObserver& observer_;
   RankGroup& ranks_;
   Optimizer optimizer_;
+  c10::Device device_;
   GradientExchange exchange_;
   StepGuard guard_;
   Checkpoints checkpoints_;
