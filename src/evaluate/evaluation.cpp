@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/device.h"
 #include "engine/torch.h"
 #include "memory/bias_memory.h"
 #include "model/divergence_guard.h"
@@ -134,6 +135,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
     throw_if_interrupted();
   }
   series.rollbacks = reader.rollbacks();
+  wait_for(model.device());
   series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
   return series;
