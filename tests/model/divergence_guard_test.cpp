@@ -53,7 +53,7 @@ TEST(DivergenceGuard, RollsBackToTheLastStateThatReadWell) {
 
 TEST(DivergenceGuard, MemoriesInTheBlocksGoBackWithTheContextThatTheyTouched) {
   const at::NoGradGuard no_grad;
-  const auto base = sample_bases().front().second;
+  const auto [name, base] = sample_bases().front();
   BlockConfig config;
   config.at = "all";
   config.rank = 5;
@@ -75,6 +75,24 @@ TEST(DivergenceGuard, MemoriesInTheBlocksGoBackWithTheContextThatTheyTouched) {
   EXPECT_EQ(session.tokens_read(), 0);
   read(20);  // within the chunk that was open, nothing of the lost context is missing
   EXPECT_FALSE(at::equal(weights(), good));
+}
+
+TEST(DivergenceGuard, ATextIsReadOnWithMemoriesInTheBlocksThatDiverge) {
+  const auto [name, base] = sample_bases().front();
+  BlockConfig config;
+  config.at = "all";
+  config.rank = 5;
+  config.chunk_tokens = 6;
+  config.step = 1e300;  // infinite in single precision
+  FreshWeights fresh(7, base->options());
+  const LanguageModel model(base, nullptr, nullptr, config.make(base->blocks(), base->hidden_size(), fresh, false));
+  auto session = model.new_session();
+  Generator generator(model, session);
+  std::vector<TokenId> text;
+  for (TokenId token = 0; token < 300; ++token) text.push_back(token % static_cast<TokenId>(sample_vocabulary));
+  EXPECT_EQ(generator.read(text, Adaptation::write).rollbacks, 3);  // of each part
+  EXPECT_TRUE(session.blocks.fast.tensors.at("W").isfinite().all().item<bool>());
+  EXPECT_TRUE(model.next_logits(session).isfinite().all().item<bool>());
 }
 
 TEST(DivergenceGuard, GenerationThatDivergesLeavesTheFastWeightsAsTheyWere) {
