@@ -112,7 +112,8 @@ void Generator::generate_tokens(const GenerationOptions& options, const std::fun
 Generation Generator::generate(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text) {
   const at::NoGradGuard no_grad;
   Generation generation;
-  if (options.max_tokens > 0) generation.seconds = seconds_on(model_.device(), [&] { generate_tokens(options, on_text, generation); });
+  if (options.max_tokens > 0)
+    generation.seconds = seconds_on(model_.device(), [&] { generate_tokens(options, on_text, generation); });
   return generation;
 }
 

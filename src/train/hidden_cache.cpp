@@ -142,8 +142,7 @@ FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, c
       ranks.broadcast(window, rank);
       if (writer) writer->append(window);
     }
-    if (writer && progress)
-      progress({writer->done_tokens() - first_token, key.tokens - first_token, "tokens", {}});
+    if (writer && progress) progress({writer->done_tokens() - first_token, key.tokens - first_token, "tokens", {}});
     throw_if_interrupted();
   }
   if (ranks.is_first()) lock.share();

@@ -24,8 +24,9 @@ struct HiddenCacheKey {
   int64_t window_tokens = 0;  // the base restarts with every window
 };
 
-// Reads windows, one per rank at a time, and continues where an interrupted run stopped; the first rank writes. Files: `path` and `path`.json, which holds the
-// checksums. Returns a lock under which others may read the cache but not change it.
+// Reads windows, one per rank at a time, and continues where an interrupted run stopped; the first rank writes. Files:
+// `path` and `path`.json, which holds the checksums. Returns a lock under which others may read the cache but not
+// change it.
 FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
                            const TokenView& tokens, RankGroup& ranks, const ProgressReport& progress);
 
