@@ -70,7 +70,8 @@ std::shared_ptr<LanguageModel> open(Options& options, Console& console) {
 }
 
 std::string upper_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
   return text;
 }
 

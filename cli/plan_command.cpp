@@ -138,9 +138,8 @@ nlohmann::json to_json(const Plan& plan) {
 
 int run(Options& options, Console& console) {
   const auto device = apply(options.engine);
-  const auto plan =
-      make_plan(options.train, vocabulary_size(options, console), options.patience, device,
-                console.progress("measure"));
+  const auto plan = make_plan(options.train, vocabulary_size(options, console), options.patience, device,
+                              console.progress("measure"));
   const bool has_ranks = options.ranks.ranks > 1 || options.ranks.device_peak > 0;
   const auto of_ranks = plan_ranks(plan, options.train, options.ranks);
   if (options.json) {

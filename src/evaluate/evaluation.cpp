@@ -104,7 +104,8 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     memory = memory->with_step_size(checked_step());
   }
   if (method.name == "bias-only" && !(memory && memory->moves_head()))
-    memory = std::make_shared<BiasMemory>(memory, at::full({}, std::log(checked_step()), at::kFloat));
+    memory = std::make_shared<BiasMemory>(
+        memory, at::full({}, std::log(checked_step()), model.base().options().dtype(at::kFloat)));
   return LanguageModel(model.shared_base(), std::move(memory), nullptr, method.name == "fwl" ? blocks : nullptr);
 }
 

@@ -93,7 +93,8 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
 at::Tensor AttachTask::sample_hidden(int64_t most) const {
   const int64_t tokens = std::min({most, train_.tokens->size() - 1, config_.window_tokens});
   const at::NoGradGuard no_grad;
-  return train_.hidden ? train_.hidden->read(0, tokens).unsqueeze(0) : live_hidden(train_, 0, tokens, {});
+  return train_.hidden ? train_.hidden->read(0, tokens).unsqueeze(0).to(base_->device())
+                       : live_hidden(train_, 0, tokens, {});
 }
 
 AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressReport& progress) const {
