@@ -252,7 +252,7 @@ TEST(Train, BadInputIsOneClearLine) {
   EXPECT_NE(error_of({"--set", "optimizer.rl=1"}).find("optimizer.lr"), std::string::npos);
   EXPECT_NE(error_of({"--memory.kind", "none"}).find("without a memory"), std::string::npos);
   EXPECT_NE(error_of({"--layer.decay", "0.9"}).find("segment_tokens"), std::string::npos);
-  EXPECT_NE(error_of({"--device", "tpu"}).find("cpu or cuda"), std::string::npos);
+  EXPECT_NE(error_of({"--device", "tpu"}).find("cpu, cuda"), std::string::npos);
   const auto words = write_text(folder + "/words.vocab", "");
   EXPECT_NE(error_of({"--data.tokenizer", words}).find("words.vocab"), std::string::npos);
 }
