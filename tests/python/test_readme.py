@@ -32,13 +32,14 @@ def test_the_steps_are_those_of_the_run_records():
 
 
 def test_the_table_of_all_methods_is_the_summary():
-    summary = (ROOT / "results/here/summary.md").read_text().splitlines()
     page = (ROOT / "results/README.md").read_text().splitlines()
-    assert all(line in page for line in summary if line)
+    for table in ("here/summary.md", "blocks/summary.md", "blocks-trials/smollm2-blocks-valid.md"):
+        lines = (ROOT / "results" / table).read_text().splitlines()
+        assert all(line in page for line in lines if line.startswith("|")), table
 
 
 def test_the_shipped_adapters_are_those_that_were_tested():
-    results = [path.read_text() for path in ROOT.glob("results/adapter/*-books-*.json")]
+    results = [path.read_text() for path in ROOT.glob("results/*/*-books-*.json")]
     adapters = list(ROOT.glob("adapters/*/adapter.safetensors"))
     assert adapters
     for adapter in adapters:
@@ -61,6 +62,16 @@ def test_the_adapters_say_the_perplexities_of_both_contexts():
             short = [*perplexities(f"smollm2-{name}-base-0.json"), *perplexities(f"smollm2-{name}-{row}-0.json")]
             long = [perplexities(f"context-8192/{name}-fast-only.json")[0], perplexities(f"context-8192/{name}-{row}.json")[1]]
             assert cells == [*long, *short], (adapter, label)  # without fast weights, fast-only is the base
+
+
+def test_the_blocks_say_the_perplexities_of_their_records():
+    texts = {path: path.read_text() for path in (ROOT / "adapters/smollm2-135m-blocks/README.md", ROOT / "README.md")}
+    for label, name in (("four held-out books", "books"), ("Python's reference", "reference")):
+        expected = [perplexities(f"../blocks/smollm2-{name}-{row}.json")[0]
+                    for row in ("base-0", "blocks-0", "trained-1", "dynamic-sgd-0")]
+        for path, text in texts.items():
+            cells = re.search(rf"^\| {re.escape(label)} \| (.*) \|$", text, re.M).group(1).split(" | ")
+            assert cells == expected, (path, label)
 
 
 def test_the_readme_example_runs():
