@@ -26,16 +26,16 @@ def wild(trained, tmp_path_factory):
 def test_perplexity_rolls_back(wild, trained):
     for model, flags in ((wild[0], ["--method", "fwl"]), (trained[0], ["--method", "test-time", "--step", "1000"]),
                          (wild[0], ["--together"])):
-        result = run([PROGRAM, "perplexity", "--model", model, "--text", wild[1], "--segment", "100", "--json", *flags])
+        result = run([PROGRAM, "perplexity", "--model", model, "--text", wild[1], "--segment", "100", "--threads", "1", "--json", *flags])
         assert result.returncode == 0 and WARNING in result.stderr, (flags, result)
         assert json.loads(result.stdout)["methods"][-1]["rollbacks"] > 0
-    calm = run([PROGRAM, "perplexity", "--model", trained[0], "--text", wild[1], "--segment", "100", "--json"])
+    calm = run([PROGRAM, "perplexity", "--model", trained[0], "--text", wild[1], "--segment", "100", "--threads", "1", "--json"])
     assert WARNING not in calm.stderr and json.loads(calm.stdout)["methods"][-1]["rollbacks"] == 0
 
 
 def test_sessions_roll_back_and_stay_of_use(wild, tmp_path):
     session = tmp_path / "a.session"
-    common = ["--model", wild[0], "--session", session]
+    common = ["--model", wild[0], "--threads", "1", "--session", session]
     result = run([PROGRAM, "read", *common, wild[1]])
     assert result.returncode == 0 and WARNING in result.stderr, result
     state = json.loads(run([PROGRAM, "session", "show", "--json", session]).stdout)["state"]
