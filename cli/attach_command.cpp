@@ -44,11 +44,16 @@ void describe(Fields& fields, Options& options) {
 AttachText open_text(const Options& options, const std::vector<std::string>& text, const char* name, Console& console) {
   if (text.empty()) return {};
   const auto folder = options.cache.empty() ? fs::path(options.out) / "cache" : fs::path(options.cache);
-  make_folder(folder.string());
   const auto made = (folder / fmt::format("{}.tokens", name)).string();
-  const FileLock lock(made);  // until they are open: another run may have another text
+  auto& ranks = this_group();
+  FileLock lock;  // until they are open: another run may have another text
+  on_first_rank(ranks, [&] {
+    make_folder(folder.string());
+    lock = FileLock(made);
+  });
   const auto path = token_file_of(text, options.input.documents, options.attach.base, made, console);
   auto tokens = std::make_shared<const TokenFile>(path);
+  ranks.barrier();
   const auto tokenizer = open_tokenizer(options.attach.base);
   if (tokens->tokenizer_hash() != tokenizer->hash())
     fail(path, fmt::format("tokens of {}", options.attach.base), fmt::format("tokens of {}", tokens->tokenizer_name()),
@@ -59,17 +64,18 @@ AttachText open_text(const Options& options, const std::vector<std::string>& tex
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
-  if (!device.is_cpu()) fail("--device", "cpu", options.engine.device, "published models are read on the CPU");
-  options.attach.base = find_model("--base", options.attach.base, console);
-  make_folder(options.out);
-  FileLock lock(options.out);
+  auto& ranks = this_group();
+  first_rank_first(ranks, [&] { options.attach.base = find_model("--base", options.attach.base, console); });
+  auto lock = lock_run(options.out, ranks);
   auto base = open_base(options.attach.base, WeightFormat::fp32);
+  base->to(device);
   AttachTask task(options.attach, std::move(base), open_text(options, options.input.text, "train", console),
-                  open_text(options, options.input.valid_text, "valid", console), console.progress("hidden states"));
+                  open_text(options, options.input.valid_text, "valid", console), ranks,
+                  console.progress("hidden states"));
   Fields fields;
   add_fields(fields, options.attach);
   if (!options.start.empty()) {
-    options.start = find_adapter(options.start, console);
+    first_rank_first(ranks, [&] { options.start = find_adapter(options.start, console); });
     start_from(task.parameters(), open_adapter_weights(options.start));
     fields.add("start_from", options.start, "");
   }
@@ -77,9 +83,9 @@ int run(Options& options, Console& console) {
   Trainer trainer(
       task,
       {options.attach.optimizer, options.attach.run, options.out, fields.to_json(), options.resume, std::move(lock)},
-      observer);
+      observer, ranks);
   trainer.run();
-  console.out() << (fs::path(options.out) / "model").string() << '\n';
+  if (ranks.is_first()) console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;
 }
 

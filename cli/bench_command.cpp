@@ -3,6 +3,8 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -67,6 +69,12 @@ std::shared_ptr<LanguageModel> open(Options& options, Console& console) {
   return make_model(options.fresh, weights, nullptr);
 }
 
+std::string upper_case(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return text;
+}
+
 struct Row {
   std::string model, size, params, backend, threads, test, method, rate, flops;
 };
@@ -83,7 +91,7 @@ Row row_of(const Options& options, const LanguageModel& model, const BenchResult
                                 : std::filesystem::path(options.model).filename().string(),
           format_amount(bytes, "bytes"),
           format_amount(parameters, ""),
-          "CPU",
+          upper_case(model.device().str()),
           std::to_string(at::get_num_threads()),
           result.test,
           result.method,
@@ -126,7 +134,7 @@ void print(Console& console, const Options& options, const LanguageModel& model,
 
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
-  apply(options.engine);
+  const auto device = apply(options.engine);
   for (const auto& name : options.methods) {
     check_method(name);
     DynamicOptions dynamic;
@@ -136,6 +144,7 @@ int run(Options& options, Console& console) {
   if (!options.model.empty()) options.model = find_model("--model", options.model, console);
   options.adapter = find_adapter(options.adapter, console);
   const auto model = open(options, console);
+  model->to(device);
   const c10::AutoGradMode no_gradients(false);
   print(console, options, *model, run_bench(*model, options.bench, console.progress("bench")));
   return 0;

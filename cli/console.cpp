@@ -39,16 +39,21 @@ void Console::clear_progress_line() {
 }
 
 void Console::note(const std::string& line) {
+  if (!is_quiet_) print_line(line);
+}
+
+void Console::print_line(const std::string& line) {
   clear_progress_line();
   printable_errors_ << line << std::endl;
 }
 
 void Console::error(const std::string& line) {
   constexpr size_t longest = 4000;
-  note("fwl: " + printable(line, longest));  // one line, whatever a file name contains
+  print_line("fwl: " + printable(line, longest));  // one line, whatever a file name contains
 }
 
 ProgressReport Console::progress(std::string label) {
+  if (is_quiet_) return [](const ProgressEvent&) {};
   const auto start = Clock::now();
   const double first = is_terminal_ ? 0.5 : 2.0;
   const double interval = is_terminal_ ? 0.1 : 10.0;

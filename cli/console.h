@@ -23,8 +23,9 @@ class Console {
   void ignore_output_errors();  // from now on: what is left to say goes to the error stream, which flushes the results
   bool is_terminal() const { return is_terminal_; }
 
-  void note(const std::string& line);   // a plain line on the error stream
-  void error(const std::string& line);  // "fwl: …"
+  void be_quiet() { is_quiet_ = true; }  // only errors from now on
+  void note(const std::string& line);    // a plain line on the error stream
+  void error(const std::string& line);   // "fwl: …"
 
   // Shows "label  42 %  12.3 MB/s  ETA 0:12": redrawn ten times a second on a terminal, one line every ten seconds in a
   // log, and nothing for work that ends within two seconds.
@@ -32,12 +33,14 @@ class Console {
 
  private:
   void clear_progress_line();
+  void print_line(const std::string& line);
 
   std::ostream& results_;
   std::ostream& errors_;
   PrintableStream printable_, printable_errors_;
   bool is_terminal_, is_result_terminal_;
   bool has_progress_line_ = false;
+  bool is_quiet_ = false;
 };
 
 // "0:07", "12:34", "1:02:03"

@@ -1,10 +1,9 @@
 #include "cli/engine_flags.h"
 
 #include <ATen/Parallel.h>
-#include <torch/cuda.h>
 
+#include "engine/device.h"
 #include "engine/products.h"
-#include "support/error.h"
 
 namespace fwl {
 
@@ -18,11 +17,7 @@ void add_fields(Fields& fields, EngineFlags& flags) {
 c10::Device apply(const EngineFlags& flags) {
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
   set_product_precision(precision_from_name("--precision", flags.precision));
-  const auto name = flags.device.substr(0, flags.device.find(':'));
-  if (name != "cpu" && name != "cuda") fail("--device", "cpu or cuda", "'" + flags.device + "'");
-  if (name == "cuda" && !torch::cuda::is_available())
-    fail("--device", "a CUDA device", "none", "this build of the engine or this machine has no GPU");
-  return c10::Device(flags.device);
+  return device_from_name("--device", flags.device);
 }
 
 }  // namespace fwl

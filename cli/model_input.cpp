@@ -26,8 +26,8 @@ void find_paths(ModelInput& input, Console& console) {
 
 OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, Console& console) {
   const auto device = apply(input.engine);
-  if (!device.is_cpu()) fail("--device", "cpu", input.engine.device, "models are opened on the CPU");
   auto opened = open_model(input.model, input.adapter, format, console.progress("open"));
+  opened.model->to(device);
   opened.model->shared_base()->set_head_options(input.head);
   if (!opened.model->tokenizer()) fail(input.model, "a model with a vocabulary", "none beside the weights");
   return opened;

@@ -21,7 +21,7 @@ void add_fields(Fields& fields, ModelInput& input);
 // Replaces names by paths; see cli/model_name.h.
 void find_paths(ModelInput& input, Console& console);
 
-// Sets threads and device, and opens the model with its vocabulary.
+// Sets threads, and opens the model with its vocabulary on its device.
 OpenedModel open_with_vocabulary(const ModelInput& input, WeightFormat format, Console& console);
 
 }  // namespace fwl

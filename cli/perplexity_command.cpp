@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
 #include "cli/session_input.h"
+#include "evaluate/divided.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -104,6 +105,12 @@ nlohmann::json known(double measured, bool is_known) {
   return is_known ? nlohmann::json(measured) : nlohmann::json();
 }
 
+// A loss is a float; more digits would only fill files.
+std::vector<double> rounded(std::vector<double> losses) {
+  for (auto& loss : losses) loss = std::round(loss * 1e6) / 1e6;
+  return losses;
+}
+
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
   const bool is_timed = series.seconds > 0;
   return {{"method", series.method},
@@ -116,6 +123,7 @@ nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
           {"bits_per_byte", summary.bits_per_byte},
           {"documents", summary.documents},
           {"macro_perplexity", summary.macro_perplexity},
+          {"nll_by_block", rounded(block_means(series))},
           {"seconds", known(series.seconds, is_timed)},
           {"tokens_per_second", known(static_cast<double>(summary.tokens) / series.seconds, is_timed)},
           {"peak_bytes", known(series.peak_bytes, is_timed)},
@@ -190,8 +198,10 @@ std::vector<NllSeries> side_by_side(const EvaluationData& data, const Options& o
   int64_t total = 0;
   for (const auto& piece : pieces) total += piece.scored();
   SideBySide rows(console, method.name, total, !options.json);
-  return evaluate_together(data.model(), data.tokens(), pieces, method,
-                           [&](const std::vector<NllSeries>& both) { rows.show(both); });
+  return score_divided(this_group(), pieces, method, {"static", method.name}, [&](const std::vector<Piece>& part) {
+    return evaluate_together(data.model(), data.tokens(), part, method,
+                             [&](const std::vector<NllSeries>& both) { rows.show(both); });
+  });
 }
 
 std::vector<NllSeries> one_by_one(EvaluationData& data, const Options& options, Console& console) {
@@ -202,8 +212,12 @@ std::vector<NllSeries> one_by_one(EvaluationData& data, const Options& options, 
     if (!options.json) console.out() << name << '\n';
     const auto pieces = data.pieces(method);
     if (name == "fwl") data.warn_of_length(pieces, console);
-    all.push_back(evaluate(data.model(), data.tokens(), pieces, method, data.statistics(method, console),
-                           running_estimate(console, name, !options.json)));
+    first_rank_first(this_group(), [&] { data.statistics(method, console); });
+    const auto score = [&](const std::vector<Piece>& part) {
+      return std::vector{evaluate(data.model(), data.tokens(), part, method, data.statistics(method, console),
+                                  running_estimate(console, name, !options.json))};
+    };
+    all.push_back(score_divided(this_group(), pieces, method, {name}, score).front());
   }
   return all;
 }
@@ -216,13 +230,13 @@ int run(Options& options, Console& console) {
       throw UsageError(error_line("--together", "--method static fwl, or static blocks", name,
                                   "other methods read the text on their own"));
   }
-  find_paths(options.input, console);
+  first_rank_first(this_group(), [&] { find_paths(options.input, console); });
   EvaluationData data(options.input, console);
   const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
   for (const auto& series : all) warn_of_rollbacks(series.rollbacks, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
   const auto result = to_json(options, data, all).dump(-1, ' ', false, broken_text);
-  if (!options.save_nll.empty())
+  if (!options.save_nll.empty() && this_group().is_first())
     save_nll(options.save_nll, all, data.tokens(), {data.identity(), to_hex(data.tokens().ids_hash()), result});
   if (options.json)
     console.out() << result << '\n';

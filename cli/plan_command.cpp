@@ -10,7 +10,7 @@
 #include "cli/text_input.h"
 #include "data/token_file.h"
 #include "support/error.h"
-#include "train/plan.h"
+#include "train/rank_plan.h"
 
 namespace fwl {
 namespace {
@@ -19,6 +19,7 @@ struct Options {
   TrainConfig train;
   EngineFlags engine;
   TextInput input;
+  RankOptions ranks;
   int64_t vocabulary_size = 0;
   double patience = 60;
   bool json = false;
@@ -31,6 +32,14 @@ void describe(Fields& fields, Options& options) {
       .range(0, 1 << 30);
   fields.add("patience", options.patience, "approximate seconds to measure for; longer batches are measured in part")
       .range(1, 1e6);
+  fields.add("ranks", options.ranks.ranks, "processes that share the rows of a batch").range(1, 1 << 20);
+  fields
+      .add("device_peak", options.ranks.device_peak,
+           "FLOP/s of each rank's device, e.g. 312e12; 0: ranks are processes like this one")
+      .range(0, 1e18);
+  fields.add("device_share", options.ranks.device_share, "share of that peak that training reaches").range(1e-3, 1);
+  fields.add("bandwidth", options.ranks.bandwidth, "bytes per second between ranks").range(1, 1e15);
+  fields.add("latency", options.ranks.latency, "seconds of one message between ranks").range(0, 10);
   fields.add("json", options.json, "print the result as JSON");
   add_fields(fields, options.input);
   add_fields(fields, options.engine);
@@ -84,6 +93,26 @@ void print(Console& console, const Plan& plan, const Options& options) {
              format_duration(plan.seconds_in_all));
 }
 
+void print(Console& console, const RankPlan& plan, const Options& options) {
+  const auto& ranks = options.ranks;
+  const auto device = ranks.device_peak > 0
+                          ? fmt::format("{}FLOP/s at {:.0f} %", amount(ranks.device_peak), 100 * ranks.device_share)
+                          : std::string("like this process");
+  console.out() << fmt::format(
+      "ranks      {} x {}: step {:.3g} s ({:.3g} s to compute, {:.3g} s to exchange {} per rank), {} in all\n",
+      ranks.ranks, device, plan.seconds_per_step, plan.seconds_computing, plan.seconds_exchanging,
+      amount(plan.sent_bytes, "bytes"), format_duration(plan.seconds_in_all));
+}
+
+nlohmann::json to_json(const RankPlan& plan, const RankOptions& options) {
+  return {{"ranks", options.ranks},
+          {"sent_bytes", plan.sent_bytes},
+          {"seconds_computing", plan.seconds_computing},
+          {"seconds_exchanging", plan.seconds_exchanging},
+          {"seconds_per_step", plan.seconds_per_step},
+          {"seconds", plan.seconds_in_all}};
+}
+
 nlohmann::json to_json(const Plan& plan) {
   nlohmann::json json = {{"tokens_per_step", plan.tokens_per_step},
                          {"measured_rows", plan.measured_rows},
@@ -108,13 +137,19 @@ nlohmann::json to_json(const Plan& plan) {
 }
 
 int run(Options& options, Console& console) {
-  apply(options.engine);
-  const auto plan =
-      make_plan(options.train, vocabulary_size(options, console), options.patience, console.progress("measure"));
-  if (options.json)
-    console.out() << to_json(plan).dump() << '\n';
-  else
+  const auto device = apply(options.engine);
+  const auto plan = make_plan(options.train, vocabulary_size(options, console), options.patience, device,
+                              console.progress("measure"));
+  const bool has_ranks = options.ranks.ranks > 1 || options.ranks.device_peak > 0;
+  const auto of_ranks = plan_ranks(plan, options.train, options.ranks);
+  if (options.json) {
+    auto json = to_json(plan);
+    if (has_ranks) json["ranks"] = to_json(of_ranks, options.ranks);
+    console.out() << json.dump() << '\n';
+  } else {
     print(console, plan, options);
+    if (has_ranks) print(console, of_ranks, options);
+  }
   return 0;
 }
 
@@ -124,7 +159,9 @@ Command plan_command() {
   return make_command<Options>("plan", "estimate the cost of a training run: parameters, FLOPs, memory, time",
                                "examples:\n"
                                "  fwl plan --config config/enwik8-sparse.toml\n"
-                               "  fwl plan --config config/wikitext-103-xl-large.toml --vocabulary-size 267735",
+                               "  fwl plan --config config/wikitext-103-xl-large.toml --vocabulary-size 267735\n"
+                               "  fwl plan --config config/wikitext-103-sparse.toml --vocabulary-size 267735 --ranks 8 "
+                               "--device-peak 312e12 --bandwidth 2e11",
                                describe, run);
 }
 

@@ -7,6 +7,7 @@
 #include "data/token_file.h"
 #include "data/tokenize.h"
 #include "files/folder.h"
+#include "parallel/rank_group.h"
 
 namespace fwl {
 
@@ -22,14 +23,16 @@ Field& add_fields(Fields& fields, TextInput& input) {
 std::string token_file_of(const std::vector<std::string>& text, const std::string& documents,
                           const std::string& tokenizer, const std::string& path, Console& console) {
   if (text.size() == 1 && is_token_file(text.front())) return text.front();
-  make_folder(fs::path(path).parent_path().string());
   TokenizeOptions options;
   options.corpus.inputs = text;
   options.corpus.documents = documents;
   options.out = path;
   options.tokenizer_name = fs::path(tokenizer).filename().string();
   options.threads = std::max(1U, std::thread::hardware_concurrency());
-  tokenize_corpus(*open_tokenizer(tokenizer), options, console.progress("tokenize"));
+  on_first_rank(this_group(), [&] {
+    make_folder(fs::path(path).parent_path().string());
+    tokenize_corpus(*open_tokenizer(tokenizer), options, console.progress("tokenize"));
+  });
   return path;
 }
 

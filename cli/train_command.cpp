@@ -9,7 +9,6 @@
 #include "cli/model_name.h"
 #include "cli/text_input.h"
 #include "cli/train_console.h"
-#include "files/folder.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/text_task.h"
@@ -43,7 +42,7 @@ void describe(Fields& fields, Options& options) {
 void tokenize_texts(Options& options, Console& console) {
   const auto& input = options.input;
   auto& data = options.train.data;
-  data.tokenizer = find_tokenizer(data.tokenizer, console);
+  first_rank_first(this_group(), [&] { data.tokenizer = find_tokenizer(data.tokenizer, console); });
   if (input.text.empty() && !input.valid_text.empty())
     throw UsageError(error_line("--valid-text", "--text too", "only --valid-text"));
   if (input.text.empty()) return;
@@ -66,12 +65,12 @@ nlohmann::json config_json(Options& options) {
 int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   const auto device = apply(options.engine);
-  make_folder(options.out);
-  FileLock lock(options.out);
+  auto& ranks = this_group();
+  auto lock = lock_run(options.out, ranks);
   tokenize_texts(options, console);
-  TextTask task(options.train, device);
+  TextTask task(options.train, device, ranks);
   if (!options.start.empty()) {
-    options.start = find_model("--start-from", options.start, console);
+    first_rank_first(ranks, [&] { options.start = find_model("--start-from", options.start, console); });
     task.check_vocabulary(options.start);
     const SafetensorsFile weights((fs::path(options.start) / "model.safetensors").string());
     weights.expect_checksum("the weights of a model");
@@ -81,9 +80,9 @@ int run(Options& options, Console& console) {
   Trainer trainer(
       task,
       {options.train.optimizer, options.train.run, options.out, config_json(options), options.resume, std::move(lock)},
-      observer);
+      observer, ranks);
   trainer.run();
-  console.out() << (fs::path(options.out) / "model").string() << '\n';
+  if (ranks.is_first()) console.out() << (fs::path(options.out) / "model").string() << '\n';
   return 0;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "files/folder.h"
+
 namespace fwl {
 namespace {
 
@@ -12,6 +14,15 @@ std::string loss_text(const LossSum& loss) {
 }
 
 }  // namespace
+
+FileLock lock_run(const std::string& folder, RankGroup& ranks) {
+  FileLock lock;
+  on_first_rank(ranks, [&] {
+    make_folder(folder);
+    lock = FileLock(folder);
+  });
+  return lock;
+}
 
 std::string step_line(const StepReport& report) {
   return fmt::format(

@@ -22,6 +22,9 @@ class TrainConsole : public TrainObserver {
   int64_t log_every_, steps_;
 };
 
+// Makes the folder of a run and locks it; the first rank holds the lock for all.
+FileLock lock_run(const std::string& folder, RankGroup& ranks);
+
 std::string step_line(const StepReport& report);
 
 }  // namespace fwl

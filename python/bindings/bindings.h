@@ -9,6 +9,7 @@ void bind_files(pybind11::module_& module);
 void bind_text(pybind11::module_& module);
 void bind_fast(pybind11::module_& module);
 void bind_tokens(pybind11::module_& module);
+void bind_commands(pybind11::module_& module);
 void bind_models(pybind11::module_& module);
 
 }  // namespace fwl

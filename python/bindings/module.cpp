@@ -23,4 +23,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   fwl::bind_fast(module);
   fwl::bind_tokens(module);
   fwl::bind_models(module);
+  fwl::bind_commands(module);
 }

@@ -8,8 +8,11 @@
 
 namespace fwl {
 
-ReadingBatches::ReadingBatches(const TokenView& tokens, ReadingOptions options)
-    : tokens_(tokens), options_(options), lane_tokens_(tokens.size() / options.rows) {
+ReadingBatches::ReadingBatches(const TokenView& tokens, ReadingOptions options, std::optional<RowShare> share)
+    : tokens_(tokens),
+      options_(options),
+      share_(share.value_or(RowShare{0, options.rows})),
+      lane_tokens_(tokens.size() / options.rows) {
   if (lane_tokens_ < 2)
     fail("token file", fmt::format("at least 2 tokens for each of {} lanes", options_.rows),
          fmt::format("{} tokens", tokens_.size()), "use fewer lanes or more text");
@@ -22,9 +25,10 @@ int64_t ReadingBatches::batches_per_pass() const {
 bool ReadingBatches::next(TokenBatch& batch) {
   const auto length = std::min(options_.segment_tokens, lane_tokens_ - 1 - position_);
   if (length <= 0) return false;
-  batch.resize(options_.rows, length);
-  for (int64_t row = 0; row < options_.rows; ++row)
-    fill_row(tokens_, row * lane_tokens_ + position_, length, batch, row);
+  batch.resize(share_.count, length);
+  for (int64_t row = 0; row < share_.count; ++row)
+    fill_row(tokens_, (share_.first + row) * lane_tokens_ + position_, length, batch, row);
+  batch.all_targets = options_.rows * length;
   position_ += length;
   return true;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "data/token_batch.h"
 #include "data/token_file.h"
+#include "support/row_share.h"
 
 namespace fwl {
 
@@ -18,7 +20,8 @@ struct ReadingOptions {
 // every token but the first is a target exactly once.
 class ReadingBatches {
  public:
-  ReadingBatches(const TokenView& tokens, ReadingOptions options);  // `tokens` must outlive this
+  // `tokens` must outlive this. Batches hold the rows of `share` alone, if there is one.
+  ReadingBatches(const TokenView& tokens, ReadingOptions options, std::optional<RowShare> share = {});
 
   bool next(TokenBatch& batch);  // false at the end of the pass
   void start_again() { position_ = 0; }
@@ -30,6 +33,7 @@ class ReadingBatches {
  private:
   const TokenView& tokens_;
   ReadingOptions options_;
+  RowShare share_;
   int64_t lane_tokens_ = 0;
   int64_t position_ = 0;  // in each lane
 };

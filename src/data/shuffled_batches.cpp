@@ -21,8 +21,8 @@ Permutation order_of(int64_t window_count, int64_t seed, int64_t epoch) {
 
 }  // namespace
 
-ShuffledBatches::ShuffledBatches(const TokenView& tokens, ShuffledOptions options)
-    : tokens_(tokens), options_(options), order_(1, 0, 0) {
+ShuffledBatches::ShuffledBatches(const TokenView& tokens, ShuffledOptions options, std::optional<RowShare> share)
+    : tokens_(tokens), options_(options), share_(share.value_or(RowShare{0, options.rows})), order_(1, 0, 0) {
   if (options_.is_packed) {
     window_count_ = windows_for(tokens_.size(), options_.segment_tokens);
   } else {
@@ -55,12 +55,14 @@ ShuffledBatches::Window ShuffledBatches::window(int64_t index) const {
 }
 
 void ShuffledBatches::next(TokenBatch& batch) {
-  batch.resize(options_.rows, options_.segment_tokens);
+  batch.resize(share_.count, options_.segment_tokens);
+  batch.all_targets = 0;
   for (int64_t row = 0; row < options_.rows; ++row) {
     const auto in_epoch = position_ % window_count_;
     if (in_epoch == 0) order_ = order_of(window_count_, options_.seed, epoch());
     const auto chosen = window(static_cast<int64_t>(order_(static_cast<uint64_t>(in_epoch))));
-    fill_row(tokens_, chosen.first_token, chosen.target_count, batch, row);
+    batch.all_targets += chosen.target_count;
+    if (share_.has(row)) fill_row(tokens_, chosen.first_token, chosen.target_count, batch, row - share_.first);
     ++position_;
   }
 }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "data/permutation.h"
 #include "data/token_batch.h"
 #include "data/token_file.h"
+#include "support/row_share.h"
 
 namespace fwl {
 
@@ -23,7 +25,8 @@ struct ShuffledOptions {
 // continues with the next epoch.
 class ShuffledBatches {
  public:
-  ShuffledBatches(const TokenView& tokens, ShuffledOptions options);  // `tokens` must outlive this
+  // `tokens` must outlive this. Batches hold the rows of `share` alone, if there is one.
+  ShuffledBatches(const TokenView& tokens, ShuffledOptions options, std::optional<RowShare> share = {});
 
   void next(TokenBatch& batch);
   int64_t windows_per_epoch() const { return window_count_; }
@@ -41,6 +44,7 @@ class ShuffledBatches {
 
   const TokenView& tokens_;
   ShuffledOptions options_;
+  RowShare share_;
   std::vector<int64_t> windows_before_;  // before every 64th document
   int64_t window_count_ = 0;
   int64_t position_ = 0;  // windows returned since the start of the first epoch

@@ -16,6 +16,7 @@ struct TokenBatch {
 
   int64_t rows = 0;                        // B
   int64_t columns = 0;                     // T
+  int64_t all_targets = 0;                 // of the whole batch, of which these rows may be a share
   std::vector<int64_t> inputs;             // B,T; 0 after a row's length
   std::vector<int64_t> targets;            // B,T; no_target after a row's length
   std::vector<int64_t> lengths;            // B

@@ -7,12 +7,12 @@
 #include <functional>
 #include <optional>
 
+#include "engine/device.h"
 #include "engine/torch.h"
 #include "model/token_stepper.h"
 #include "model/token_tensor.h"
 #include "support/error.h"
 #include "support/interrupt.h"
-#include "support/measure.h"
 
 namespace fwl {
 namespace {
@@ -32,7 +32,7 @@ class Bencher {
     if (method_.is_dynamic()) dynamic.emplace(model_, method_.dynamic, statistics());
     // Reuse the session when the model allows it, so that start-up cost is not part of the measurement.
     if (!session_ || model_.base().context_tokens() > 0) session_ = model_.new_session();
-    return seconds_of([&] {
+    return seconds_on(model_.device(), [&] {
       const auto losses = model_.read(words, *session_, options_).adapted;
       if (dynamic) dynamic->learn(losses.mean());
     });
@@ -42,7 +42,7 @@ class Bencher {
     const at::NoGradGuard no_grad;
     auto session = model_.new_session();
     model_.read(text(8), session, options_);
-    return seconds_of([&] {
+    return seconds_on(model_.device(), [&] {
       TokenStepper stepper(model_, session, options_.adaptation);
       for (int64_t index = 0; index < tokens; ++index) stepper.read(stepper.next_logits().argmax().item<int64_t>());
       stepper.finish();
@@ -54,7 +54,7 @@ class Bencher {
     const auto parameters = model_.parameters();
     for (const auto& [name, tensor] : parameters) tensor.requires_grad_();
     const auto words = text(tokens);
-    const double seconds = seconds_of([&] {
+    const double seconds = seconds_on(model_.device(), [&] {
       auto session = model_.new_session();
       model_.read(words, session, options_).adapted.mean().backward();
     });

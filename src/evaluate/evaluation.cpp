@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/device.h"
 #include "engine/torch.h"
 #include "memory/bias_memory.h"
 #include "model/divergence_guard.h"
@@ -95,6 +96,7 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
+  if (method.name == "fwl" && !blocks) blocks = method.blocks.untrained(model.base());
   if (method.name == "fwl" && !memory && !blocks)
     fail("method fwl", "a model with fast weights", "one without", "train one, or name an --adapter");
   if (method.name == "test-time") {
@@ -102,7 +104,8 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     memory = memory->with_step_size(checked_step());
   }
   if (method.name == "bias-only" && !(memory && memory->moves_head()))
-    memory = std::make_shared<BiasMemory>(memory, at::full({}, std::log(checked_step()), at::kFloat));
+    memory = std::make_shared<BiasMemory>(
+        memory, at::full({}, std::log(checked_step()), model.base().options().dtype(at::kFloat)));
   return LanguageModel(model.shared_base(), std::move(memory), nullptr, method.name == "fwl" ? blocks : nullptr);
 }
 
@@ -133,6 +136,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
     throw_if_interrupted();
   }
   series.rollbacks = reader.rollbacks();
+  wait_for(model.device());
   series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
   return series;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/device.h"
 #include "engine/torch.h"
 #include "generate/recent_tokens.h"
 #include "generate/text_stream.h"
@@ -12,7 +13,6 @@
 #include "model/token_stepper.h"
 #include "support/fields.h"
 #include "support/interrupt.h"
-#include "support/measure.h"
 
 namespace fwl {
 namespace {
@@ -53,7 +53,7 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
   ReadingLoss loss;
   DivergenceGuard guard(model_, session_);
   const auto total = static_cast<int64_t>(tokens.size());
-  loss.seconds = seconds_of([&] {
+  loss.seconds = seconds_on(model_.device(), [&] {
     for (int64_t start = 0; start < total; start += reading_tokens) {
       throw_if_interrupted();
       const auto part =
@@ -120,7 +120,8 @@ Generation Generator::generate(const GenerationOptions& options, const std::func
   const at::NoGradGuard no_grad;
   Generation generation;
   DivergenceGuard guard(model_, session_);
-  if (options.max_tokens > 0) generation.seconds = seconds_of([&] { generate_tokens(options, on_text, generation); });
+  if (options.max_tokens > 0)
+    generation.seconds = seconds_on(model_.device(), [&] { generate_tokens(options, on_text, generation); });
   if (generation.has_diverged) guard.roll_back();
   return generation;
 }

@@ -28,6 +28,10 @@ InterruptScope::~InterruptScope() {
   received_signal = 0;
 }
 
+int received_interrupt() {
+  return received_signal;
+}
+
 void throw_if_interrupted() {
   if (received_signal != 0) throw Interrupted(received_signal);
 }

@@ -31,6 +31,7 @@ class InterruptScope {
   struct sigaction before_hang_up_ {};
 };
 
+int received_interrupt();  // the signal, or 0
 void throw_if_interrupted();
 
 }  // namespace fwl

@@ -12,6 +12,7 @@
 #include "store/published_model.h"
 #include "support/error.h"
 #include "support/fields.h"
+#include "train/carried_session.h"
 
 namespace fwl {
 namespace {
@@ -47,8 +48,11 @@ void add_fields(Fields& fields, AttachConfig& config) {
 }
 
 AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
-                       const AttachText& valid, const ProgressReport& progress)
-    : config_(config), base_(std::move(base)) {
+                       const AttachText& valid, RankGroup& ranks, const ProgressReport& progress)
+    : config_(config),
+      ranks_(ranks),
+      train_lanes_{config.rows, checked_share(ranks, "rows", config.rows)},
+      base_(std::move(base)) {
   if (!config_.memory.is_present() && !config_.blocks.is_present())
     fail("memory.kind and blocks.at", "something to attach", "none");
   check_blocks(config_.blocks, config_.objective, "segment_tokens", config_.segment_tokens);
@@ -89,7 +93,8 @@ AttachTask::AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> ba
 at::Tensor AttachTask::sample_hidden(int64_t most) const {
   const int64_t tokens = std::min({most, train_.tokens->size() - 1, config_.window_tokens});
   const at::NoGradGuard no_grad;
-  return train_.hidden ? train_.hidden->read(0, tokens).unsqueeze(0) : live_hidden(train_, 0, tokens, {});
+  return train_.hidden ? train_.hidden->read(0, tokens).unsqueeze(0).to(base_->device())
+                       : live_hidden(train_, 0, tokens, {});
 }
 
 AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressReport& progress) const {
@@ -101,7 +106,7 @@ AttachTask::Text AttachTask::open_text(const AttachText& text, const ProgressRep
   if (config_.train_base || config_.blocks.is_present()) return {text.tokens, std::nullopt};
   const HiddenCacheKey key{description_.base_hash, to_hex(tokens.ids_hash()), tokens.size() - 1, base_->hidden_size(),
                            config_.window_tokens};
-  auto lock = fill_hidden_cache(text.cache_path, key, *base_, tokens, progress);
+  auto lock = fill_hidden_cache(text.cache_path, key, *base_, tokens, ranks_, progress);
   return {text.tokens, HiddenCache(text.cache_path, key, std::move(lock))};
 }
 
@@ -145,11 +150,12 @@ at::Tensor AttachTask::live_hidden(const Text& text, int64_t first, int64_t coun
   return base_->read(token_tensor(*text.tokens, first, count), state, call);  // 1,T,D
 }
 
-AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call) const {
-  const int64_t lane = lane_targets(text, rows), count = std::min(config_.segment_tokens, lane - position);
+AttachTask::Batch AttachTask::batch_at(const Text& text, const Lanes& lanes, int64_t position,
+                                       const BaseCall& call) const {
+  const int64_t lane = lane_targets(text, lanes.count), count = std::min(config_.segment_tokens, lane - position);
   std::vector<at::Tensor> hidden, targets;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t first = row * lane + position;
+  for (int64_t row = 0; row < lanes.share.count; ++row) {
+    const int64_t first = (lanes.share.first + row) * lane + position;
     hidden.push_back(text.hidden ? text.hidden->read(first, count).unsqueeze(0)
                                  : live_hidden(text, first, count, call));
     targets.push_back(token_tensor(*text.tokens, first + 1, count));
@@ -158,27 +164,28 @@ AttachTask::Batch AttachTask::batch_at(const Text& text, int64_t rows, int64_t p
   return {at::cat(hidden).to(device), at::cat(targets).to(device)};
 }
 
-// Tokens [position, position + count) of every lane.   B,count
-at::Tensor AttachTask::lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const {
-  const int64_t lane = lane_targets(text, rows);
+// Tokens [position, position + count) of each of this rank's lanes.   B,count
+at::Tensor AttachTask::lane_tokens(const Text& text, const Lanes& lanes, int64_t position, int64_t count) const {
+  const int64_t lane = lane_targets(text, lanes.count);
   std::vector<at::Tensor> tokens;
-  for (int64_t row = 0; row < rows; ++row) tokens.push_back(token_tensor(*text.tokens, row * lane + position, count));
+  for (int64_t row = 0; row < lanes.share.count; ++row)
+    tokens.push_back(token_tensor(*text.tokens, (lanes.share.first + row) * lane + position, count));
   return at::cat(tokens).to(base_->device());
 }
 
 // The losses of one segment of every lane. Memories in the blocks need the base itself, whose context starts anew with
 // every window; otherwise its hidden states are known.
-Losses AttachTask::read_segment(const Text& text, int64_t rows, int64_t position, Session& session, bool wants_slow,
-                                bool is_training) const {
+Losses AttachTask::read_segment(const Text& text, const Lanes& lanes, int64_t position, Session& session,
+                                bool wants_slow, bool is_training) const {
   auto options = read_options(wants_slow);
   options.is_training = is_training;
   if (!model_->blocks()) {
-    const auto batch = batch_at(text, rows, position, {.is_training = is_training});
+    const auto batch = batch_at(text, lanes, position, {.is_training = is_training});
     return model_->score(batch.hidden, batch.targets, session, options);
   }
   if (position % config_.window_tokens == 0) model_->forget_context(session);
-  const int64_t count = std::min(config_.segment_tokens, lane_targets(text, rows) - position);
-  const auto tokens = lane_tokens(text, rows, position, count + 1);
+  const int64_t count = std::min(config_.segment_tokens, lane_targets(text, lanes.count) - position);
+  const auto tokens = lane_tokens(text, lanes, position, count + 1);
   return model_->read_targets(tokens.slice(1, 0, count), tokens.slice(1, 1), session, options);
 }
 
@@ -203,14 +210,15 @@ ReadOptions AttachTask::read_options(bool wants_slow) const {
 BatchLosses AttachTask::losses(int64_t index, bool wants_slow) {
   const int64_t position = drawn_[static_cast<size_t>(index)];
   if (position == 0) carried_.reset();
-  auto session = carried_ ? std::move(*carried_) : model_->new_session(config_.rows);
+  auto session = carried_ ? std::move(*carried_) : model_->new_session(train_lanes_.share.count);
   const double share = config_.objective.slow_share;
-  const auto losses = read_segment(train_, config_.rows, position, session, wants_slow || share > 0, true);
+  const auto losses = read_segment(train_, train_lanes_, position, session, wants_slow || share > 0, true);
   session.detach();
   carried_ = std::move(session);
   return batch_losses(losses, losses.adapted.numel(), share);
 }
 
+// One lane, which cannot be divided: every rank reads it all, so that none waits for another.
 Validation AttachTask::validate(const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();
@@ -218,7 +226,7 @@ Validation AttachTask::validate(const ProgressReport& progress) {
   auto session = model_->new_session(1);
   const int64_t targets = lane_targets(valid_, 1);
   for (int64_t position = 0; position < targets; position += config_.segment_tokens) {
-    const auto losses = read_segment(valid_, 1, position, session, true, false);
+    const auto losses = read_segment(valid_, {}, position, session, true, false);
     result.add(losses, losses.adapted.numel());
     if (progress) progress({result.adapted.count, targets, "tokens", {}});
   }
@@ -231,14 +239,14 @@ nlohmann::json AttachTask::position() const {
 }
 
 void AttachTask::append_state(TensorMap& tensors) const {
-  if (carried_) model_->append_session(tensors, *carried_);
+  append_carried(tensors, *model_, carried_, config_.rows, ranks_);
 }
 
 void AttachTask::restore(const nlohmann::json& position, TensorReader& reader) {
   if (position.at("data_hash") != to_hex(train_.tokens->ids_hash()))
     fail(reader.path(), "the text that the run began with", train_.tokens->path(), "another text");
   position_ = position.at("lane_position").get<int64_t>();
-  if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
+  carried_ = take_carried(reader, *model_, config_.rows, ranks_);
 }
 
 void AttachTask::save_model(const std::string& folder) const {

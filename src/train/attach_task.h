@@ -39,7 +39,7 @@ class AttachTask : public TrainingTask {
  public:
   // Fills the caches. `valid` may have no tokens: no validation.
   AttachTask(const AttachConfig& config, std::shared_ptr<BaseModel> base, const AttachText& train,
-             const AttachText& valid, const ProgressReport& progress);
+             const AttachText& valid, RankGroup& ranks, const ProgressReport& progress);
 
   NamedTensors parameters() const override;
   std::vector<std::string> step_parameter_names() const override;
@@ -61,21 +61,28 @@ class AttachTask : public TrainingTask {
     std::shared_ptr<const TokenFile> tokens;
     std::optional<HiddenCache> hidden;
   };
+  // Parts of a text that are read in parallel, and those that this rank reads.
+  struct Lanes {
+    int64_t count = 1;
+    RowShare share = {0, 1};
+  };
   struct Batch {
     at::Tensor hidden, targets;  // B,T,D  B,T
   };
 
   Text open_text(const AttachText& text, const ProgressReport& progress) const;
-  Batch batch_at(const Text& text, int64_t rows, int64_t position, const BaseCall& call = {}) const;
+  Batch batch_at(const Text& text, const Lanes& lanes, int64_t position, const BaseCall& call = {}) const;
   at::Tensor live_hidden(const Text& text, int64_t first, int64_t count, const BaseCall& call) const;
   at::Tensor sample_hidden(int64_t most) const;
   int64_t lane_targets(const Text& text, int64_t rows) const;
-  at::Tensor lane_tokens(const Text& text, int64_t rows, int64_t position, int64_t count) const;
-  Losses read_segment(const Text& text, int64_t rows, int64_t position, Session& session, bool wants_slow,
+  at::Tensor lane_tokens(const Text& text, const Lanes& lanes, int64_t position, int64_t count) const;
+  Losses read_segment(const Text& text, const Lanes& lanes, int64_t position, Session& session, bool wants_slow,
                       bool is_training) const;
   ReadOptions read_options(bool wants_slow) const;
 
   AttachConfig config_;
+  RankGroup& ranks_;
+  Lanes train_lanes_;
   std::shared_ptr<BaseModel> base_;
   AdapterDescription description_;
   std::unique_ptr<LanguageModel> model_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -18,11 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* checkpoint_format = "fwl-checkpoint-1";
+constexpr std::string_view step_prefix = "step-";
 constexpr const char* checkpoint_extension = ".safetensors";
 
 }  // namespace
 
-Checkpoints::Checkpoints(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {
+void Checkpoints::prepare() {
   make_folder(folder_);
   remove_stale_files(folder_, partial_mark);
 }
@@ -32,7 +34,7 @@ std::vector<std::string> Checkpoints::sorted() const {
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with("step-") && name.ends_with(checkpoint_extension)) paths.push_back(entry.path().string());
+    if (name.starts_with(step_prefix) && name.ends_with(checkpoint_extension)) paths.push_back(entry.path().string());
   }
   std::ranges::sort(paths);
   return paths;
@@ -43,8 +45,23 @@ std::optional<std::string> Checkpoints::latest() const {
   return paths.empty() ? std::nullopt : std::optional(paths.back());
 }
 
+std::optional<int64_t> Checkpoints::latest_step() const {
+  const auto path = latest();
+  if (!path) return std::nullopt;
+  const auto name = fs::path(*path).stem().string();
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data() + step_prefix.size(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || path_of(step) != *path)
+    fail(*path, "a checkpoint's name", "another", "a file that fwl has not written");
+  return step;
+}
+
+std::string Checkpoints::path_of(int64_t step) const {
+  return (fs::path(folder_) / fmt::format("{}{:010}{}", step_prefix, step, checkpoint_extension)).string();
+}
+
 void Checkpoints::save(int64_t step, const TensorMap& tensors, const nlohmann::json& notes) {
-  const auto path = (fs::path(folder_) / fmt::format("step-{:010}{}", step, checkpoint_extension)).string();
+  const auto path = path_of(step);
   try {
     save_checked_tensors(tensors, path, {{"format", checkpoint_format}, {"notes", notes.dump()}});
   } catch (const UserError& error) {

@@ -81,39 +81,75 @@ FileLock lock_cache(const std::string& path, const HiddenCacheKey& key) {
   return FileLock(path);  // says who holds it
 }
 
+// Writes windows in order, and notes the checksum of every block that is complete.
+class CacheWriter {
+ public:
+  CacheWriter(const std::string& path, const HiddenCacheKey& key) : path_(path), key_(key), done_(finished(path, key)) {
+    if (done_.tokens == 0) note_finished(path, key, {});
+    if (done_.tokens < key.tokens)
+      file_.emplace(path, static_cast<uint64_t>(done_.tokens * key.width) * bytes_per_number);
+  }
+
+  int64_t done_tokens() const { return done_.tokens; }
+
+  void append(const at::Tensor& window) {  // count,D in bf16
+    file_->append(window.const_data_ptr(), window.nbytes());
+    block_.update(window.const_data_ptr(), window.nbytes());
+    done_.tokens += window.size(0);
+    if (done_.tokens % block_tokens(key_) != 0 && done_.tokens != key_.tokens) return;
+    file_->sync();
+    done_.blocks.push_back(to_hex(std::exchange(block_, Sha256()).finish()));
+    note_finished(path_, key_, done_);
+  }
+
+ private:
+  std::string path_;
+  HiddenCacheKey key_;
+  Finished done_;
+  std::optional<GrowingFile> file_;
+  Sha256 block_;
+};
+
+at::Tensor window_hidden(const BaseModel& base, const TokenView& tokens, int64_t first, int64_t count) {
+  const DiscardableWork until_the_next_window;
+  auto state = base.new_state(1);
+  const auto hidden = base.read(token_tensor(tokens, first, count), state);  // 1,count,D
+  return hidden.squeeze(0).to(at::kCPU, at::kBFloat16).contiguous();
+}
+
 }  // namespace
 
 FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
-                           const TokenView& tokens, const ProgressReport& progress) {
+                           const TokenView& tokens, RankGroup& ranks, const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
-  auto lock = lock_cache(path, key);
-  auto done = finished(path, key);
-  const int64_t start = done.tokens;
-  if (start == 0) note_finished(path, key, {});
-  std::optional<GrowingFile> file;
-  if (start < key.tokens) file.emplace(path, static_cast<uint64_t>(start * key.width) * bytes_per_number);
-  Sha256 block;
-  for (int64_t first = start; first < key.tokens; first += key.window_tokens) {
-    const int64_t count = std::min(key.window_tokens, key.tokens - first);
-    const auto hidden = [&] {  // 1,count,D
-      const DiscardableWork until_the_next_window;
-      auto state = base.new_state(1);
-      return base.read(token_tensor(tokens, first, count), state);
-    }();
-    const auto rounded = hidden.to(at::kCPU, at::kBFloat16).contiguous();
-    file->append(rounded.const_data_ptr(), rounded.nbytes());
-    block.update(rounded.const_data_ptr(), rounded.nbytes());
-    done.tokens = first + count;
-    if (done.tokens % block_tokens(key) == 0 || done.tokens == key.tokens) {
-      file->sync();
-      done.blocks.push_back(to_hex(std::exchange(block, Sha256()).finish()));
-      note_finished(path, key, done);
+  FileLock lock;
+  std::optional<CacheWriter> writer;
+  auto start = at::zeros({1}, at::kLong);
+  if (ranks.is_first()) {
+    lock = lock_cache(path, key);
+    writer.emplace(path, key);
+    start.fill_(writer->done_tokens());
+  }
+  ranks.broadcast(start, 0);
+  const int64_t first_token = start.item<int64_t>();
+  for (int64_t round = first_token; round < key.tokens; round += key.window_tokens * ranks.size()) {
+    const auto count_of = [&](int64_t rank) {
+      return std::clamp<int64_t>(key.tokens - round - rank * key.window_tokens, 0, key.window_tokens);
+    };
+    at::Tensor own;
+    if (const int64_t count = count_of(ranks.rank()); count > 0)
+      own = window_hidden(base, tokens, round + ranks.rank() * key.window_tokens, count);
+    for (int64_t rank = 0; rank < ranks.size() && count_of(rank) > 0; ++rank) {
+      const auto window = rank == ranks.rank() ? own : at::empty({count_of(rank), key.width}, at::kBFloat16);
+      ranks.broadcast(window, rank);
+      if (writer) writer->append(window);
     }
-    if (progress) progress({done.tokens - start, key.tokens - start, "tokens", {}});
+    if (writer && progress) progress({writer->done_tokens() - first_token, key.tokens - first_token, "tokens", {}});
     throw_if_interrupted();
   }
-  lock.share();
-  return lock;
+  if (ranks.is_first()) lock.share();
+  ranks.barrier();
+  return ranks.is_first() ? std::move(lock) : FileLock(path, LockKind::shared);
 }
 
 HiddenCache::HiddenCache(const std::string& path, const HiddenCacheKey& key, FileLock lock)

@@ -11,6 +11,7 @@
 #include "files/block_checksums.h"
 #include "files/file_lock.h"
 #include "files/memory_map.h"
+#include "parallel/rank_group.h"
 #include "support/progress.h"
 
 namespace fwl {
@@ -23,10 +24,11 @@ struct HiddenCacheKey {
   int64_t window_tokens = 0;  // the base restarts with every window
 };
 
-// Reads windows in order and continues where an interrupted run stopped. Files: `path` and `path`.json, which holds the
-// checksums. Returns a lock under which others may read the cache but not change it.
+// Reads windows, one per rank at a time, and continues where an interrupted run stopped; the first rank writes. Files:
+// `path` and `path`.json, which holds the checksums. Returns a lock under which others may read the cache but not
+// change it.
 FileLock fill_hidden_cache(const std::string& path, const HiddenCacheKey& key, const BaseModel& base,
-                           const TokenView& tokens, const ProgressReport& progress);
+                           const TokenView& tokens, RankGroup& ranks, const ProgressReport& progress);
 
 class HiddenCache {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/device.h"
 #include "engine/gemm_speed.h"
 #include "engine/torch.h"
 #include "model/token_tensor.h"
@@ -19,7 +20,10 @@ constexpr double likely_efficiency = 0.4;  // of peak speed; used only to choose
 class StepProbe {
  public:
   StepProbe(const TrainConfig& config, LanguageModel& model, int64_t rows)
-      : config_(config), model_(model), rows_(rows), optimizer_(model.parameters(), {}, config.optimizer) {}
+      : config_(config),
+        model_(model),
+        rows_(rows),
+        optimizer_(model.parameters(), {}, config.optimizer, this_group()) {}
 
   void run_batch(int64_t tokens) {
     const auto text = zipf_tokens(rows_, tokens + 1, model_.base().vocabulary_size());
@@ -41,13 +45,14 @@ class StepProbe {
 
 }  // namespace
 
-Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, const ProgressReport& progress) {
+Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, c10::Device device,
+               const ProgressReport& progress) {
   ModelDescription description;
   description.base = config.base;
   description.base.vocabulary_size = vocabulary_size;
   description.memory = config.memory;
   description.objective = config.objective.name;
-  FreshWeights fresh(0);
+  FreshWeights fresh(0, at::TensorOptions(at::kFloat).device(device));
   const auto model = make_model(description, fresh, nullptr);
   model->shared_base()->set_head_options(config.objective.head);
   for (const auto& [name, tensor] : model->parameters()) tensor.requires_grad_();
@@ -56,7 +61,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   const int64_t rows = config.data.rows, tokens = config.data.segment_tokens;
   plan.parts = costs(*model, {tokens, config.objective.adapts()});
   plan.tokens_per_step = rows * tokens * config.optimizer.accumulation;
-  plan.peak_flops = gemm_flops_per_second();
+  plan.peak_flops = gemm_flops_per_second(device);
   const double seconds_per_token = total(plan.parts).training_flops / plan.peak_flops / likely_efficiency;
   const auto affordable = static_cast<int64_t>(patience / seconds_per_token / (measured_batches + 1));
   plan.measured_rows = std::clamp(affordable / tokens, int64_t{1}, rows);
@@ -68,7 +73,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   const double at_half = peak_memory_bytes();
   std::vector<double> batches;
   for (int batch = 0; batch < measured_batches; ++batch) {
-    batches.push_back(seconds_of([&] { probe.run_batch(plan.measured_tokens); }));
+    batches.push_back(seconds_on(device, [&] { probe.run_batch(plan.measured_tokens); }));
     if (progress) progress({batch + 1, measured_batches, "batches", {}});
   }
   const double scale =
@@ -77,7 +82,7 @@ Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patien
   plan.memory.moments = 2 * probe.parameter_bytes();
   plan.memory.activations = 2 * (peak_memory_bytes() - at_half) * scale;
   probe.update();
-  plan.seconds_per_update = seconds_of([&] { probe.update(); });
+  plan.seconds_per_update = seconds_on(device, [&] { probe.update(); });
   std::sort(batches.begin(), batches.end());
   plan.seconds_per_batch = batches[measured_batches / 2] * scale;
   plan.seconds_per_step =

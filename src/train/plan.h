@@ -1,6 +1,8 @@
 // Estimates the cost of a training run: parameters, operations and memory by part, and time from a few measured steps.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ struct Plan {
 
 // Steps run on random tokens of a Zipf distribution. A batch that would take longer than `patience` seconds is measured
 // in part, with fewer rows and then fewer tokens.
-Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, const ProgressReport& progress);
+Plan make_plan(const TrainConfig& config, int64_t vocabulary_size, double patience, c10::Device device,
+               const ProgressReport& progress);
 
 }  // namespace fwl

@@ -62,11 +62,12 @@ void RunRecord::add(const nlohmann::json& line) {
   file_->append(text.data(), text.size());
 }
 
-nlohmann::json environment_json() {
+nlohmann::json environment_json(int64_t ranks) {
   return {{"fwl", FWL_VERSION},
           {"torch", TORCH_VERSION},
           {"cpu", to_string(cpu_features())},
-          {"threads", at::get_num_threads()}};
+          {"threads", at::get_num_threads()},
+          {"ranks", ranks}};
 }
 
 }  // namespace fwl

@@ -26,7 +26,7 @@ class RunRecord {
   StepTable steps_;
 };
 
-// Versions, CPU, threads.
-nlohmann::json environment_json();
+// Versions, CPU, threads of a rank, ranks.
+nlohmann::json environment_json(int64_t ranks);
 
 }  // namespace fwl

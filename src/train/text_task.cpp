@@ -9,6 +9,7 @@
 #include "engine/torch.h"
 #include "model/cost.h"
 #include "support/error.h"
+#include "train/carried_session.h"
 
 namespace fwl {
 namespace {
@@ -58,8 +59,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(config), device_(device) {
+TextTask::TextTask(const TrainConfig& config, at::Device device, RankGroup& ranks)
+    : config_(config), device_(device), ranks_(ranks) {
   const auto& data = config_.data;
+  const auto share = checked_share(ranks, "data.rows", data.rows);
   train_ = open_tokens(data.train, "data.train");
   if (!data.valid.empty()) valid_ = open_tokens(data.valid, "data.valid");
   if (valid_ && valid_->tokenizer_hash() != train_->tokenizer_hash())
@@ -79,10 +82,11 @@ TextTask::TextTask(const TrainConfig& config, at::Device device) : config_(confi
   model_ = make_model(description_, fresh, nullptr);
   model_->shared_base()->set_head_options(config_.objective.head);
   if (data.is_in_lanes())
-    batches_.emplace(std::in_place_type<ReadingBatches>, *train_, ReadingOptions{data.rows, data.segment_tokens});
+    batches_.emplace(std::in_place_type<ReadingBatches>, *train_, ReadingOptions{data.rows, data.segment_tokens},
+                     share);
   else
     batches_.emplace(std::in_place_type<ShuffledBatches>, *train_,
-                     ShuffledOptions{data.rows, data.segment_tokens, config_.run.seed, data.is_packed});
+                     ShuffledOptions{data.rows, data.segment_tokens, config_.run.seed, data.is_packed}, share);
 }
 
 std::vector<std::string> TextTask::step_parameter_names() const {
@@ -127,7 +131,7 @@ int64_t TextTask::draw(int64_t count) {
   int64_t targets = 0;
   for (size_t index = 0; index < drawn_.size(); ++index) {
     starts_new_pass_[index] = next(drawn_[index]);
-    targets += drawn_[index].target_count();
+    targets += drawn_[index].all_targets;
   }
   return targets;
 }
@@ -164,20 +168,23 @@ Validation TextTask::validate(const ProgressReport& progress) {
   const at::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();
   auto result = config_.data.is_in_lanes() ? validate_lanes(progress) : validate_windows(progress);
+  sum_over(ranks_, {&result.adapted, &result.slow});
   result.seconds = seconds_since(start);
   return result;
 }
 
-// Windows in order, each from a fresh state, `rows` at a time.
+// Windows in order, each from a fresh state, `rows` at a time over all ranks.
 Validation TextTask::validate_windows(const ProgressReport& progress) {
   const int64_t tokens = valid_size(), window = std::min(config_.data.segment_tokens, tokens - 1);
   Validation result;
   TokenBatch batch;
   const int64_t windows = (tokens - 1 + window - 1) / window;
   for (int64_t first = 0; first < windows; first += config_.data.rows) {
-    batch.resize(std::min(config_.data.rows, windows - first), window);
+    const auto share = ranks_.share_of(std::min(config_.data.rows, windows - first));
+    if (share.count == 0) continue;
+    batch.resize(share.count, window);
     for (int64_t row = 0; row < batch.rows; ++row) {
-      const int64_t start = (first + row) * window;
+      const int64_t start = (first + share.first + row) * window;
       fill_row(*valid_, start, std::min(window, tokens - 1 - start), batch, row);
     }
     auto session = model_->new_session(batch.rows);
@@ -188,11 +195,12 @@ Validation TextTask::validate_windows(const ProgressReport& progress) {
 }
 
 Validation TextTask::validate_lanes(const ProgressReport& progress) {
-  ReadingBatches lanes(*valid_, {config_.data.rows, config_.data.segment_tokens});
+  const auto share = ranks_.share_of(config_.data.rows);
+  ReadingBatches lanes(*valid_, {config_.data.rows, config_.data.segment_tokens}, share);
   Validation result;
   TokenBatch batch;
-  auto session = model_->new_session(config_.data.rows);
-  while (result.adapted.count < valid_size() && lanes.next(batch)) {
+  auto session = model_->new_session(share.count);
+  for (int64_t done = 0; done < valid_size() && lanes.next(batch); done += batch.all_targets) {
     result.add(read(batch, session, true, false), batch.target_count());
     if (progress) progress({result.adapted.count, valid_size(), "tokens", {}});
   }
@@ -204,12 +212,12 @@ nlohmann::json TextTask::position() const {
 }
 
 void TextTask::append_state(TensorMap& tensors) const {
-  if (carried_) model_->append_session(tensors, *carried_);
+  append_carried(tensors, *model_, carried_, config_.data.rows, ranks_);
 }
 
 void TextTask::restore(const nlohmann::json& position, TensorReader& reader) {
   std::visit([&](auto& batches) { batches.restore(batch_state_from_json(position)); }, *batches_);
-  if (reader.has("base.numbers")) carried_ = model_->take_session(reader);
+  carried_ = take_carried(reader, *model_, config_.data.rows, ranks_);
 }
 
 void TextTask::check_vocabulary(const std::string& path) const {

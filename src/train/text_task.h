@@ -15,8 +15,8 @@ namespace fwl {
 
 class TextTask : public TrainingTask {
  public:
-  // Opens and checks the data, and creates a fresh model.
-  TextTask(const TrainConfig& config, at::Device device);
+  // Opens and checks the data, and creates a fresh model, the same on every rank.
+  TextTask(const TrainConfig& config, at::Device device, RankGroup& ranks);
 
   NamedTensors parameters() const override { return model_->parameters(); }
   std::vector<std::string> step_parameter_names() const override;
@@ -49,13 +49,14 @@ class TextTask : public TrainingTask {
 
   TrainConfig config_;
   at::Device device_;
+  RankGroup& ranks_;
   ModelDescription description_;
   std::unique_ptr<TokenFile> train_, valid_;
   std::shared_ptr<LanguageModel> model_;
   std::optional<Batches> batches_;
   std::vector<TokenBatch> drawn_;
   std::vector<bool> starts_new_pass_;  // one per drawn batch: the carried state ends before it
-  std::optional<Session> carried_;     // between the batches of lanes
+  std::optional<Session> carried_;     // between the batches of lanes; of this rank's rows
 };
 
 }  // namespace fwl

@@ -27,6 +27,8 @@ void add_fields(Fields& fields, OptimizerConfig& config) {
   fields.add("optimizer.weight_decay", config.weight_decay, "weight decay of matrices").range(0, 10);
   fields.add("optimizer.clip_norm", config.clip_norm, "maximal norm of the gradient; 0: no clipping").range(0, 1e9);
   fields.add("optimizer.accumulation", config.accumulation, "batches per step").range(1, 1 << 20);
+  fields.add("optimizer.sharded", config.is_sharded,
+             "several ranks: each keeps and updates its share of Adam's moments, and sends the others its weights");
   fields.add("optimizer.schedule", config.schedule, "how the learning rate falls after warmup")
       .choices({"cosine", "inverse-sqrt", "constant"});
   fields.add("optimizer.warmup_steps", config.warmup_steps, "steps of linear warmup").range(0, 1 << 30);

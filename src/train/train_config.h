@@ -40,6 +40,7 @@ struct OptimizerConfig {
   double weight_decay = 0;
   double clip_norm = 1;
   int64_t accumulation = 1;  // batches per step
+  bool is_sharded = false;   // each rank keeps its share of the moments
   std::string schedule = "cosine";
   int64_t warmup_steps = 0;
   double final_lr_share = 0.1;

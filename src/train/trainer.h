@@ -6,6 +6,7 @@
 
 #include "files/file_lock.h"
 #include "train/checkpoints.h"
+#include "train/gradient_exchange.h"
 #include "train/optimizer.h"
 #include "train/run_record.h"
 #include "train/step_guard.h"
@@ -19,7 +20,8 @@ struct StepReport {
   double norm = 0, learning_rate = 0;
   double seconds = 0;  // per step; like the two below, a mean since the last line
   double tokens_per_second = 0;
-  double share_of_peak = 0;  // of the fastest matrix product
+  double share_of_peak = 0;     // of the fastest matrix product
+  double exchange_seconds = 0;  // waited for the sums of gradients, per step
   double seconds_left = 0;
   std::string skipped;  // why, or empty
 };
@@ -30,7 +32,7 @@ struct ValidationReport {
   bool is_best = false;
 };
 
-// The library prints nothing; the caller decides what to show.
+// Only the first rank reports. The library prints nothing; the caller decides what to show.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
@@ -47,20 +49,23 @@ struct TrainerOptions {
   std::string folder;     // checkpoints/, best/, model/, record.jsonl, steps.csv
   nlohmann::json config;  // all settings, for the record and to check on resume
   bool resumes = false;
-  FileLock lock;  // on the folder, taken before anything is read or written there
+  FileLock lock;  // on the folder, taken before anything is read or written there; the first rank holds it
 };
 
+// Every rank runs one, over its share of the rows; the first rank writes all files.
 class Trainer {
  public:
-  Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& observer);
+  Trainer(TrainingTask& task, TrainerOptions options, TrainObserver& observer, RankGroup& ranks);
 
   // On an interrupt, saves a checkpoint and throws Interrupted.
   void run();
 
  private:
   void start_or_resume();
+  std::optional<int64_t> checkpoint_to_resume();
   void resume(const std::string& checkpoint);
   StepReport take_step_or_give_up();
+  void share_parameters();
   StepReport take_step();
   void report_step(StepReport& report, double started);
   void stop_if_hopeless() const;
@@ -69,6 +74,8 @@ class Trainer {
   CarriedState carried_state() const;
   void save_checkpoint();
   void save_checkpoint(const CarriedState& carried);
+  void stop_if_interrupted();
+  void note(const nlohmann::json& line);
   void record_step(const StepReport& report);
   bool is_due(int64_t every) const { return step_ % every == 0 || step_ == options_.run.steps; }
   bool is_line_due() const { return step_ == 1 || is_due(options_.run.log_every); }
@@ -77,17 +84,21 @@ class Trainer {
   TrainingTask& task_;
   TrainerOptions options_;
   TrainObserver& observer_;
+  RankGroup& ranks_;
   Optimizer optimizer_;
+  c10::Device device_;
+  GradientExchange exchange_;
   StepGuard guard_;
   Checkpoints checkpoints_;
   RunRecord record_;
   TaskFacts facts_;
   double peak_flops_ = 0;
   struct {
-    double seconds = 0;
+    double seconds = 0, waited_before = 0;
     int64_t steps = 0, tokens = 0;
   } since_line_;
   int64_t step_ = 0;
+  int agreed_signal_ = 0;  // received by any rank before the last sum
   double best_loss_ = 0;
   bool has_best_ = false;
   bool is_validation_due_ = false;  // the one of the last step was interrupted

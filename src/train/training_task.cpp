@@ -4,6 +4,19 @@
 
 namespace fwl {
 
+void sum_over(RankGroup& ranks, const std::vector<LossSum*>& sums) {
+  if (ranks.size() == 1) return;
+  const auto numbers = at::empty({static_cast<int64_t>(sums.size()), 2}, at::kDouble);
+  auto values = numbers.accessor<double, 2>();
+  for (int64_t index = 0; index < numbers.size(0); ++index) {
+    values[index][0] = sums[static_cast<size_t>(index)]->sum;
+    values[index][1] = static_cast<double>(sums[static_cast<size_t>(index)]->count);
+  }
+  ranks.all_reduce(numbers);
+  for (int64_t index = 0; index < numbers.size(0); ++index)
+    *sums[static_cast<size_t>(index)] = {values[index][0], static_cast<int64_t>(values[index][1])};
+}
+
 LossSum loss_sum(const at::Tensor& losses, int64_t count) {
   return losses.defined() ? LossSum{losses.detach().sum(at::kDouble).item<double>(), count} : LossSum{};
 }

@@ -7,6 +7,7 @@
 
 #include "base/base_model.h"
 #include "model/language_model.h"
+#include "parallel/rank_group.h"
 #include "support/progress.h"
 #include "weights/tensor_reader.h"
 
@@ -23,7 +24,8 @@ struct LossSum {
     return *this;
   }
 };
-LossSum loss_sum(const at::Tensor& losses, int64_t count);  // empty for undefined losses
+void sum_over(RankGroup& ranks, const std::vector<LossSum*>& sums);  // replaces each by the sum over all ranks
+LossSum loss_sum(const at::Tensor& losses, int64_t count);           // empty for undefined losses
 
 struct BatchLosses {
   at::Tensor objective;   // the sum over the batch's targets, with its graph
@@ -46,6 +48,7 @@ struct TaskFacts {
   double flops_per_token = 0;  // of a training step
 };
 
+// With several ranks, each has its share of the rows of every batch. What is marked "together" every rank calls.
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -55,18 +58,18 @@ class TrainingTask {
   virtual TaskFacts facts() const = 0;
   virtual nlohmann::json data_facts() const = 0;  // hashes and counts, for the run record
 
-  // Draws the next `count` batches and returns their number of targets.
+  // Draws the next `count` batches and returns their number of targets, those of all ranks.
   virtual int64_t draw(int64_t count) = 0;
-  // The losses of the next drawn batch. The slow loss may cost extra time.
+  // The losses of this rank's rows of a drawn batch. The slow loss may cost extra time.
   virtual BatchLosses losses(int64_t batch, bool wants_slow) = 0;
 
   // Drops the carried state, which may be damaged after a failed step.
   virtual void forget() = 0;
 
   virtual bool can_validate() const = 0;
-  virtual Validation validate(const ProgressReport& progress) = 0;
+  virtual Validation validate(const ProgressReport& progress) = 0;  // together; of all rows
 
-  // The data position and the carried state, for checkpoints.
+  // The data position and the carried state of all rows, for checkpoints; append_state together.
   virtual nlohmann::json position() const = 0;
   virtual void append_state(TensorMap& tensors) const = 0;
   virtual void restore(const nlohmann::json& position, TensorReader& reader) = 0;

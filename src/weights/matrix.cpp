@@ -167,7 +167,12 @@ at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) c
 void move_to(at::Tensor& tensor, at::Device device) {
   if (!tensor.defined() || tensor.device() == device) return;
   const at::NoGradGuard no_grad;
-  tensor.set_data(tensor.detach().to(device));
+  const auto moved = tensor.detach().to(device);
+  // The engine's list of types that set_data accepts lacks devices that are registered from outside.
+  if (at::_has_compatible_shallow_copy_type(tensor, moved))
+    tensor.set_data(moved);
+  else
+    tensor.unsafeGetTensorImpl()->shallow_copy_from(moved.getIntrusivePtr());
   if (tensor.grad().defined()) tensor.mutable_grad() = tensor.grad().to(device);
 }
 

@@ -17,7 +17,7 @@ def byte_names():
     return [names[byte] for byte in range(256)]
 
 
-def write_tiny_gguf(path, context=4096):
+def write_tiny_gguf(path, context=4096, quantized=False):
     writer = gguf.GGUFWriter(str(path), "llama")
     numbers = {"embedding_length": SIZE, "block_count": LAYERS, "attention.head_count": HEADS,
                "attention.head_count_kv": HEADS, "feed_forward_length": SIZE, "context_length": context}
@@ -39,7 +39,9 @@ def write_tiny_gguf(path, context=4096):
             weights[f"blk.{layer}.{name}"] = torch.randn(SIZE, SIZE) * 0.1
         weights |= {f"blk.{layer}.attn_norm": torch.ones(SIZE), f"blk.{layer}.ffn_norm": torch.ones(SIZE)}
     for name, tensor in weights.items():
-        writer.add_tensor(f"{name}.weight", tensor.numpy())
+        kind = gguf.GGMLQuantizationType.Q8_0 if quantized and tensor.dim() == 2 else None
+        values = gguf.quants.quantize(tensor.numpy(), kind) if kind else tensor.numpy()
+        writer.add_tensor(f"{name}.weight", values, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
