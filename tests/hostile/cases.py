@@ -163,7 +163,7 @@ def signal_cases(files, seed):
         (["read", "-m", "m.gguf", "--session", "s.session", "long.txt"], show),
         (["perplexity", "-m", "m.gguf", "--text", "long.txt"], None),
         (["tokenize", "--tokenizer", "m.gguf", "--out", "new.tokens", "long.txt"], None),
-        (["chat", "-m", "m.gguf", "-n", "1000000", "--ignore-eos", "--session", "s.session"], show),
+        (["chat", "-m", "m.gguf", "-n", "1000000", "--session", "s.session"], show),
         (["attach", "--base", "m.gguf", "--text", "long.txt", "--out", "run", "--window-tokens", "16", "--segment-tokens", "64",
           "--run.checkpoint-every", "3"], None),
     ]
@@ -172,7 +172,7 @@ def signal_cases(files, seed):
         (arguments, then), sent = chance.choice(commands), chance.choice(signals)
         kept = {"s.session", "new.tokens", "run"} | ({"s.session.lock"} if sent == signal.SIGKILL else set())
         yield Case(f"{arguments[0]}: {sent.name}", arguments, {"long.txt": files["a.txt"] * 400}, kept, "the cat\n" * 3,
-                   signal=int(sent), signal_after=chance.random() * 0.8, then=then)
+                   signal=int(sent), signal_after=chance.random() * 1.2, then=then)
 
 
 def mixed(damaged, interrupted):
