@@ -1,9 +1,9 @@
-"""Weak scaling on this machine, the share of time in all-reduce, and what `fwl plan --ranks 2` said before.
+"""Weak scaling on this machine, the share of time in all-reduce, and what `fwl plan --ranks N` said before.
 
     python3 benchmarks/ranks.py --out results/ranks/scaling.json
 
-Runs of 1 process x 1 thread, 1 x 2 (twice the rows) and 2 x 1 (twice the rows) take turns; each figure is a median over
-the steps of all its runs, without the first two of each.
+Runs of 1 process x 1 thread, 1 x 2 (twice the rows), 2 x 1 (twice the rows) and 4 x 1 (four times) take turns; each figure
+is a median over the steps of all its runs, without the first two of each.
 """
 
 import argparse
@@ -64,13 +64,14 @@ def train(tokens, folder, ranks, threads, rows, steps):
     return [line for line in lines if line["event"] == "step"][WARM_UP:]
 
 
-def plans(rows, bandwidth):
-    """As many at once as ranks will share the machine."""
-    command = [PROGRAM, "plan", *MODEL, "--data.rows", rows, "--vocabulary-size", 256, "--threads", 1, "--ranks", 2,
+def plans(ranks, rows, bandwidth):
+    """Step times of as many plans at once as ranks will share the machine."""
+    command = [PROGRAM, "plan", *MODEL, "--data.rows", rows, "--vocabulary-size", 256, "--threads", 1, "--ranks", ranks,
                "--bandwidth", bandwidth, "--patience", 20, "--json"]
     processes = [subprocess.Popen([str(part) for part in command], text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, env=environment(1)) for _ in range(2)]
-    return [json.loads(process.communicate()[0])["ranks"] for process in processes]
+                                  stderr=subprocess.DEVNULL, env=environment(1)) for _ in range(ranks)]
+    found = [json.loads(process.communicate()[0]) for process in processes]
+    return [one.get("ranks", one)["seconds_per_step"] for one in found]
 
 
 def main():
@@ -79,9 +80,9 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    kinds = {"1 x 1": (1, 1, ROWS), "1 x 2": (1, 2, 2 * ROWS), "2 x 1": (2, 1, 2 * ROWS)}
+    kinds = {"1 x 1": (1, 1, ROWS), "1 x 2": (1, 2, 2 * ROWS), "2 x 1": (2, 1, 2 * ROWS), "4 x 1": (4, 1, 4 * ROWS)}
     steps = {kind: [] for kind in kinds}
-    predictions = []
+    planned = {kind: [] for kind in kinds if kind != "1 x 2"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tokens = folder / "readme.tokens"
@@ -93,20 +94,22 @@ def main():
         seconds = float(check([*launch(2), folder / "exchange.py", gradient_bytes], env=environment(1)))
         bandwidth = gradient_bytes / seconds  # two ranks: each sends 2 (N - 1) / N = 1 times the bytes
         for turn in range(options.turns):
-            predictions += [one["seconds_per_step"] for one in plans(2 * ROWS, bandwidth)]
             for kind, (ranks, threads, rows) in kinds.items():
+                if kind in planned:
+                    planned[kind] += plans(ranks, rows, bandwidth)
                 run = folder / f"{kind.replace(' ', '')}-{turn}"
                 steps[kind] += train(tokens, run, ranks, threads, rows, options.steps)
     result = {"command": " ".join(["python3", *sys.argv]), "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(),
               "load": os.getloadavg()[0], "gradient_bytes": gradient_bytes, "loopback_bytes_per_second": bandwidth, "runs": {}}
     for kind, (_, _, rows) in kinds.items():
         step = statistics.median(line["seconds"] for line in steps[kind])
-        result["runs"][kind] = {"rows": rows, "seconds_per_step": step, "tokens_per_second": rows * 256 / step}
-    both = result["runs"]["2 x 1"]
-    both["all_reduce_share"] = statistics.median(line["exchange_seconds"] / line["seconds"] for line in steps["2 x 1"])
-    both["efficiency"] = result["runs"]["1 x 1"]["seconds_per_step"] / both["seconds_per_step"]
-    both["planned_seconds_per_step"] = statistics.median(predictions)
-    both["planned_over_measured"] = both["planned_seconds_per_step"] / both["seconds_per_step"]
+        run = result["runs"][kind] = {"rows": rows, "seconds_per_step": step, "tokens_per_second": rows * 256 / step}
+        if kind in planned:
+            run["planned_seconds_per_step"] = statistics.median(planned[kind])
+            run["planned_over_measured"] = run["planned_seconds_per_step"] / step
+        if "exchange_seconds" in steps[kind][0]:
+            run["all_reduce_share"] = statistics.median(line["exchange_seconds"] / line["seconds"] for line in steps[kind])
+            run["efficiency"] = result["runs"]["1 x 1"]["seconds_per_step"] / step
     Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 
