@@ -140,7 +140,7 @@ class Chat {
     try {
       auto generator = opened_.generator();
       prompt_ = generator.read(opened_.tokenizer().encode(text), opened_.reading(), console_.progress("read"));
-      warn_of_rollbacks(prompt_, console_);
+      warn_of_rollbacks(prompt_.rollbacks, console_);
       opened_.save();
       answer_ = generator.generate(options_.generation,
                                    [&](std::string_view part) { console_.text_out() << part << std::flush; });
@@ -155,6 +155,7 @@ class Chat {
       throw;
     }
     console_.text_out() << '\n' << std::flush;
+    warn_of_rollbacks(answer_.has_diverged, console_);
     opened_.save();
   }
 

@@ -125,7 +125,7 @@ int run(Options& options, Console& console) {
   const bool is_new = opened.session().tokens_read() == 0;
   const auto loss = opened.generator().read(prompt_tokens(opened, options, prompt, console), opened.reading(),
                                             console.progress("read"));
-  warn_of_rollbacks(loss, console);
+  warn_of_rollbacks(loss.rollbacks, console);
   if (is_new) opened.session().sampler.seed = options.seed;
   const auto start = options.samples > 1 ? opened.session().clone() : Session();
   auto& out = console.text_out();
@@ -145,6 +145,7 @@ int run(Options& options, Console& console) {
       opened.save();
       throw;
     }
+    warn_of_rollbacks(generation.has_diverged, console);
     if (options.json)
       console.out()
           << to_json(options, generation, loss, opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)

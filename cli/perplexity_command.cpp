@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
+#include "cli/session_input.h"
 #include "evaluate/divided.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -104,6 +105,12 @@ nlohmann::json known(double measured, bool is_known) {
   return is_known ? nlohmann::json(measured) : nlohmann::json();
 }
 
+// A loss is a float; more digits would only fill files.
+std::vector<double> rounded(std::vector<double> losses) {
+  for (auto& loss : losses) loss = std::round(loss * 1e6) / 1e6;
+  return losses;
+}
+
 nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
   const bool is_timed = series.seconds > 0;
   return {{"method", series.method},
@@ -116,9 +123,11 @@ nlohmann::json to_json(const NllSeries& series, const Summary& summary) {
           {"bits_per_byte", summary.bits_per_byte},
           {"documents", summary.documents},
           {"macro_perplexity", summary.macro_perplexity},
+          {"nll_by_block", rounded(block_means(series))},
           {"seconds", known(series.seconds, is_timed)},
           {"tokens_per_second", known(static_cast<double>(summary.tokens) / series.seconds, is_timed)},
-          {"peak_bytes", known(series.peak_bytes, is_timed)}};
+          {"peak_bytes", known(series.peak_bytes, is_timed)},
+          {"rollbacks", series.rollbacks}};
 }
 
 nlohmann::json to_json(const PairedDifference& difference, const std::string& against) {
@@ -224,6 +233,7 @@ int run(Options& options, Console& console) {
   first_rank_first(this_group(), [&] { find_paths(options.input, console); });
   EvaluationData data(options.input, console);
   const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
+  for (const auto& series : all) warn_of_rollbacks(series.rollbacks, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8
   const auto result = to_json(options, data, all).dump(-1, ' ', false, broken_text);
   if (!options.save_nll.empty() && this_group().is_first())

@@ -94,7 +94,7 @@ class DocumentReading {
       }
       opened_.save();
     }
-    warn_of_rollbacks(loss, console_);
+    warn_of_rollbacks(loss.rollbacks, console_);
     return loss;
   }
 

@@ -28,7 +28,7 @@ struct Options {
   std::string name, template_file, sessions, address;
   std::string adapt = "prompt", long_text = "auto";
   int64_t context = 0, max_prompt_tokens = 1 << 20, max_sessions = 64;
-  double memory = 4, lease_seconds = 30;
+  double memory = 4;
 };
 
 void describe(Fields& fields, Options& options) {
@@ -54,10 +54,6 @@ void describe(Fields& fields, Options& options) {
   fields.add("max_sessions", options.max_sessions, "idle sessions in memory; others are loaded when used")
       .range(0, 1e9);
   fields.add("memory", options.memory, "memory for idle sessions, in GB").range(0, 1e6);
-  fields
-      .add("lease_seconds", options.lease_seconds,
-           "after which another server takes over the sessions of one that died")
-      .range(0.1, 86400);
   fields.add("address", options.address, "this server's address, told to clients of others that share the sessions");
 }
 
@@ -105,8 +101,7 @@ int run(Options& options, Console& console) {
   const auto address = address_of(options, server.port());
   served.emplace(open_served(options, console));
   const auto folder = options.sessions.empty() ? default_data_folder() + "/sessions" : options.sessions;
-  const ShelfOptions shelf{
-      options.max_sessions, static_cast<int64_t>(options.memory * 1e9), {address, options.lease_seconds}};
+  const ShelfOptions shelf{options.max_sessions, static_cast<int64_t>(options.memory * 1e9), address};
   engine.emplace(served->model(),
                  SessionShelf(SessionFiles(folder, served->model(), served->opened.identity), shelf, served->model(),
                               served->context),

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/model_name.h"
 #include "cli/session_input.h"
+#include "files/file_lock.h"
 #include "generate/session_tools.h"
 #include "store/open_model.h"
 #include "support/error.h"
@@ -94,6 +95,7 @@ int run(Options& options, Console& console) {
   if (given.size() != files + 1)
     throw UsageError(
         error_line("fwl session " + given[0], files == 2 ? "two files" : "one file", std::to_string(given.size() - 1)));
+  const auto lock = given[0] == "show" ? FileLock() : FileLock(given.back());
   if (given[0] == "drop-context") {
     drop_context(given[1]);
   } else if (given[0] == "reset") {

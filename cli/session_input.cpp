@@ -136,12 +136,12 @@ void OpenedSession::save() const {
   if (!path_.empty()) model().save_session(session_, path_, opened_.identity, precision_, notes_of(documents_));
 }
 
-void warn_of_rollbacks(const ReadingLoss& loss, Console& console) {
-  if (loss.rollbacks > 0)
+void warn_of_rollbacks(int64_t rollbacks, Console& console) {
+  if (rollbacks > 0)
     console.note(
         fmt::format("warning: the fast weights diverged {} time{} and were rolled back to their last good state "
                     "(train with layer.decay, or --adapt read for texts of this length)",
-                    loss.rollbacks, loss.rollbacks == 1 ? "" : "s"));
+                    rollbacks, rollbacks == 1 ? "" : "s"));
 }
 
 }  // namespace fwl

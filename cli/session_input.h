@@ -67,6 +67,6 @@ class OpenedSession {
 };
 
 // Says so if fast weights diverged and were rolled back.
-void warn_of_rollbacks(const ReadingLoss& loss, Console& console);
+void warn_of_rollbacks(int64_t rollbacks, Console& console);
 
 }  // namespace fwl

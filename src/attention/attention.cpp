@@ -5,6 +5,7 @@
 
 #include "attention/block_attention.h"
 #include "engine/torch.h"
+#include "support/discardable.h"
 
 namespace fwl {
 namespace {
@@ -62,6 +63,7 @@ at::Tensor composed_attention(const at::Tensor& queries, const at::Tensor& given
 
 at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                             int64_t first_position, VisibleKeys visible, double dropout) {
+  end_if_discarded();
   const AttentionShape shape(queries, keys, first_position);
   const bool wants_gradient =
       at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
@@ -76,6 +78,7 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
 
 at::Tensor cached_attention(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
                             VisibleKeys visible, double dropout) {
+  end_if_discarded();
   const auto& [keys, values, latest_keys, latest_values] = cached;
   const bool wants_gradient = at::GradMode::is_enabled() &&
                               (queries.requires_grad() || latest_keys.requires_grad() || latest_values.requires_grad());

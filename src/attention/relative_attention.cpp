@@ -10,6 +10,7 @@
 #include "engine/blas.h"
 #include "engine/torch.h"
 #include "kernels/kernels.h"
+#include "support/discardable.h"
 
 namespace fwl {
 namespace {
@@ -127,6 +128,7 @@ at::Tensor differentiable_attention(const at::Tensor& queries, const at::Tensor&
 at::Tensor relative_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                               const at::Tensor& distances, const RelativeBiases& biases, int64_t seen_tokens,
                               double dropout) {
+  end_if_discarded();
   const Sizes sizes{queries.size(2), keys.size(2), queries.size(3), seen_tokens};
   const at::Tensor inputs[] = {queries, keys, values, distances, biases.content, biases.position};
   const bool wants_gradient =

@@ -78,7 +78,8 @@ class BaseModel {
   std::vector<at::Tensor> read(const std::vector<TokenSpan>& spans, const BaseCall& call = {}) const;
 
  protected:
-  // The output of a block's feed-forward part (N,D) with what the call adds to it.
+  // The output of a block's feed-forward part (N,D) with what the call adds to it. After the last block: that of the
+  // whole, as if it were a block whose input and output are the input of the head.
   static at::Tensor with_addition(const BaseCall& call, int64_t block, const at::Tensor& input,
                                   const at::Tensor& output, const TokenRows& rows);
   virtual std::vector<at::Tensor> read_checked(const std::vector<TokenSpan>& spans, const BaseCall& call) const = 0;

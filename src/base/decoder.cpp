@@ -137,7 +137,8 @@ at::Tensor Decoder::run(const TokenRows& rows, const BaseCall& call) const {
     const bool is_normed = !call.addition || layer.inner_gain.defined();
     x = x + with_addition(call, index, is_normed ? input : without_gain(input), output, rows);
   }
-  return normed(x, final_gain_);
+  const auto y = normed(x, final_gain_);
+  return with_addition(call, config_.layers, y, y, rows);
 }
 
 at::Tensor Decoder::feed_forward(const Layer& layer, const at::Tensor& x) const {

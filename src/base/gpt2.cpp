@@ -74,7 +74,8 @@ at::Tensor Gpt2::run(const TokenRows& rows, const BaseCall& call) const {
     const auto output = product(inner, layer.down.weight) + layer.down.bias;
     x = x + dropped(with_addition(call, index, input, output, rows), call);
   }
-  return normed(x, final_norm_);
+  const auto y = normed(x, final_norm_);
+  return with_addition(call, config_.layers, y, y, rows);
 }
 
 at::Tensor Gpt2::attention(const Layer& layer, int64_t index, const at::Tensor& x, const TokenRows& rows,

@@ -139,7 +139,7 @@ std::vector<at::Tensor> TransformerXl::read_checked(const std::vector<TokenSpan>
     const auto transformed = x + inner(layer, index, x, rows, call);
     x = config_.is_pre_norm ? transformed : normed(transformed, layer.inner_gain, layer.inner_shift);
   }
-  const auto out = dropped(x, call);
+  const auto out = dropped(with_addition(call, config_.layers, x, x, rows), call);
   std::vector<at::Tensor> hidden;
   for (size_t span = 0; span < spans.size(); ++span) {
     auto& state = *spans[span].state;

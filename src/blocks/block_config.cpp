@@ -20,36 +20,41 @@ int64_t block_number(std::string_view text, int64_t base_blocks) {
   int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0 || number >= base_blocks)
-    fail(where,
-         fmt::format("all, last-half, first-half, none, or blocks from 0 to {}, as in 3,7,12-29", base_blocks - 1),
-         fmt::format("'{}'", text));
+    fail(
+        where,
+        fmt::format("all, last-half, first-half, none, head, or blocks from 0 to {}, as in 3,7,12-29", base_blocks - 1),
+        fmt::format("'{}'", text));
   return number;
 }
 
-std::vector<int64_t> range_of_blocks(int64_t first, int64_t last) {
-  std::vector<int64_t> blocks;
-  for (int64_t block = first; block <= last; ++block) blocks.push_back(block);
+std::set<int64_t> range_of_blocks(int64_t first, int64_t last) {
+  std::set<int64_t> blocks;
+  for (int64_t block = first; block <= last; ++block) blocks.insert(block);
+  if (blocks.empty()) fail(where, "a range of blocks in ascending order", fmt::format("{}-{}", first, last));
   return blocks;
+}
+
+std::set<int64_t> blocks_of_part(std::string_view part, int64_t base_blocks) {
+  if (part == "all") return range_of_blocks(0, base_blocks - 1);
+  if (part == "last-half") return range_of_blocks(base_blocks / 2, base_blocks - 1);
+  if (part == "first-half") return range_of_blocks(0, (base_blocks + 1) / 2 - 1);
+  if (part == "head") return {base_blocks};
+  const size_t dash = part.find('-');
+  const int64_t first = block_number(part.substr(0, dash), base_blocks);
+  return range_of_blocks(first,
+                         dash == std::string_view::npos ? first : block_number(part.substr(dash + 1), base_blocks));
 }
 
 }  // namespace
 
 std::vector<int64_t> named_blocks(const std::string& text, int64_t base_blocks) {
   if (text == "none") return {};
-  if (text == "all") return range_of_blocks(0, base_blocks - 1);
-  if (text == "last-half") return range_of_blocks(base_blocks / 2, base_blocks - 1);
-  if (text == "first-half") return range_of_blocks(0, (base_blocks + 1) / 2 - 1);
   std::set<int64_t> blocks;
   for (size_t start = 0; start <= text.size();) {
     const size_t end = std::min(text.find(',', start), text.size());
-    const std::string_view part(text.data() + start, end - start);
-    const size_t dash = part.find('-');
-    const int64_t first = block_number(part.substr(0, dash), base_blocks);
-    const int64_t last = dash == std::string_view::npos ? first : block_number(part.substr(dash + 1), base_blocks);
-    for (const auto block : range_of_blocks(first, last)) blocks.insert(block);
+    blocks.merge(blocks_of_part(std::string_view(text).substr(start, end - start), base_blocks));
     start = end + 1;
   }
-  if (blocks.empty()) fail(where, "at least one block", "'" + text + "'");
   return {blocks.begin(), blocks.end()};
 }
 
@@ -72,6 +77,9 @@ std::shared_ptr<const BlockMemory> BlockConfig::make(int64_t base_blocks, int64_
     parameters.decay_logits =
         source.tensor("blocks.decay_logits", {blocks}, Initial::constant(std::log(decay / (1 - decay))));
   if (has_start) parameters.start = source.tensor("blocks.W", {blocks, rank, hidden_size}, Initial::constant(0));
+  if (has_token_rates && is_first_order)
+    fail("blocks.token_rates", "training of second order", "first order", "rates are learned through the gradients");
+  if (has_token_rates) parameters.rates = source.tensor("blocks.rates", {hidden_size}, Initial::constant(0));
   return std::make_shared<BlockMemory>(std::move(parameters), options);
 }
 
@@ -88,7 +96,9 @@ std::string BlockConfig::description() const {
 }
 
 void add_fields(Fields& fields, BlockConfig& config) {
-  fields.add("blocks.at", config.at, "blocks with fast weights: all, last-half, first-half, none, or 3,7,12-29")
+  fields
+      .add("blocks.at", config.at,
+           "blocks with fast weights: all, last-half, first-half, none, 3,7,12-29; head: before the head")
       .alias("blocks");
   fields.add("blocks.rank", config.rank, "rows of each block's fast matrix").range(1, 1 << 16);
   fields.add("blocks.chunk_tokens", config.chunk_tokens, "tokens between two updates").range(1, 1 << 20);
@@ -101,6 +111,7 @@ void add_fields(Fields& fields, BlockConfig& config) {
   fields.add("blocks.momentum", config.momentum, "share of the mean step that a chunk keeps, for that rule")
       .range(0, 0.999999);
   fields.add("blocks.passes", config.passes, "updates per chunk").range(1, 64);
+  fields.add("blocks.token_rates", config.has_token_rates, "learn how much each token counts in its chunk's step");
   fields.add("blocks.start", config.has_start, "learn the weights that a new text starts with");
 }
 

@@ -12,7 +12,7 @@ namespace fwl {
 class Fields;
 
 struct BlockConfig {
-  std::string at = "none";  // all, last-half, first-half, none, or numbers and ranges: 3,7,12-29
+  std::string at = "none";  // all, last-half, first-half, head, none, or numbers and ranges: 3,7,12-29
   int64_t rank = 64;        // R
   int64_t chunk_tokens = 128, warmup_chunks = 4;
   double step = 1.5;
@@ -21,6 +21,7 @@ struct BlockConfig {
   std::string rule = "plain";
   double momentum = 0.5;
   int64_t passes = 1;
+  bool has_token_rates = false;
   bool has_start = false;  // W starts from learned values
 
   bool is_present() const { return at != "none"; }

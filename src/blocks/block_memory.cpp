@@ -37,6 +37,7 @@ int64_t BlockMemory::index_of(int64_t block) const {
 NamedTensors BlockMemory::parameters() const {
   NamedTensors all = {{"blocks.U", parameters_.keys}, {"blocks.log_steps", parameters_.log_steps}};
   if (parameters_.decay_logits.defined()) all.emplace_back("blocks.decay_logits", parameters_.decay_logits);
+  if (parameters_.rates.defined()) all.emplace_back("blocks.rates", parameters_.rates);
   if (parameters_.start.defined()) all.emplace_back("blocks.W", parameters_.start);
   return all;
 }
@@ -89,6 +90,12 @@ FastState BlockMemory::new_state(int64_t sequences) const {
 
 std::vector<at::Tensor> BlockMemory::weights(const FastState& state) const {
   return (state.is_defined() ? state : new_state(1)).tensors.at(weights_name).unbind(1);
+}
+
+at::Tensor BlockMemory::token_rates(const at::Tensor& hidden) const {
+  if (!parameters_.rates.defined()) return {};
+  const auto unit = hidden * (hidden.square().sum(-1, true) + 1e-12).rsqrt();
+  return 2 * at::sigmoid(product(unit, parameters_.rates.unsqueeze(1)) * std::sqrt(static_cast<double>(hidden_size())));
 }
 
 // Keys of length 1 make a step independent of the scale of the model's activations.

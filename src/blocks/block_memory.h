@@ -14,7 +14,7 @@
 namespace fwl {
 
 struct BlockMemoryOptions {
-  std::vector<int64_t> blocks;  // that have a memory, in ascending order
+  std::vector<int64_t> blocks;  // that have a memory, in ascending order; the number after the last: the head's input
   int64_t chunk_tokens = 128;   // C
   int64_t warmup_chunks = 4;    // the step size grows linearly over the first of them
   double max_update = 0.3;      // bound on an update's norm, relative to that of equal gradients for all tokens
@@ -29,6 +29,7 @@ struct BlockMemoryParameters {
   at::Tensor keys;          // S,D,R: U of each of the S blocks
   at::Tensor log_steps;     // S
   at::Tensor decay_logits;  // S, or undefined: nothing decays
+  at::Tensor rates;         // D: how much a token counts, by its hidden state, or undefined: all alike
   at::Tensor start;         // S,R,D: W before anything is read, or undefined: zeros
 };
 
@@ -59,6 +60,9 @@ class BlockMemory {
   FastState new_state(int64_t sequences) const;
   std::vector<at::Tensor> weights(const FastState& state) const;  // S times B,R,D; of a new text if undefined
 
+  // Factors of the tokens' losses in the step, from 0 to 2, for the inputs of the head.   B,T,D -> B,T,1, or undefined:
+  // 1
+  at::Tensor token_rates(const at::Tensor& hidden) const;
   at::Tensor features(int64_t index, const at::Tensor& input) const;  // N,D -> N,R
 
   // Moves the state by the gradients of a chunk. Texts of which no token counts stay as they are.

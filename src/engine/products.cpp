@@ -6,6 +6,7 @@
 
 #include "engine/torch.h"
 #include "support/cpu.h"
+#include "support/discardable.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -175,6 +176,7 @@ std::string product_backend() {
 }
 
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
+  end_if_discarded();
   if (out.dim() == 2) return product_into_matrix(out, a, b, keep, scale);
   if (out.size(0) == 1) {
     auto matrix = out.select(0, 0);
@@ -191,6 +193,7 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, dou
 }
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  end_if_discarded();
   return uses_bf16(a) ? Bf16Product::apply(a, b) : at::matmul(a, b);
 }
 

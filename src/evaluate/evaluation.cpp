@@ -9,7 +9,9 @@
 #include "engine/device.h"
 #include "engine/torch.h"
 #include "memory/bias_memory.h"
+#include "model/divergence_guard.h"
 #include "model/token_tensor.h"
+#include "support/discardable.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "support/measure.h"
@@ -21,25 +23,43 @@ namespace {
 class PieceReader {
  public:
   PieceReader(const LanguageModel& model, const TokenView& tokens, const ReadOptions& options)
-      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {}
+      : model_(model), tokens_(tokens), options_(options), session_(model.new_session()) {
+    guard_.emplace(model_, session_);
+  }
+  PieceReader(const PieceReader&) = delete;
 
   Losses read(const Piece& piece) {  // of its scored tokens
     if (piece.resets_base) model_.forget_context(session_);
-    if (piece.resets_fast) session_.fast = {};
-    if (piece.resets_fast) session_.blocks = {};
+    if (piece.resets_fast) {
+      session_.fast = {};
+      session_.blocks = {};
+      guard_.emplace(model_, session_);
+    }
     const auto ids = token_tensor(tokens_, piece.first, piece.count + 1);
     const int64_t first_scored = piece.first_scored - piece.first - 1;  // earlier tokens are only context
-    const auto losses = model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_,
-                                            options_, first_scored);
+    const auto read = [&](const ReadOptions& options) {
+      return model_.read_targets(ids.narrow(1, 0, piece.count), ids.narrow(1, 1, piece.count), session_, options,
+                                 first_scored);
+    };
+    const auto losses = read(options_);
     session_.detach();
+    if (options_.adaptation == Adaptation::write &&
+        guard_->check(losses.adapted.sum(at::kDouble).item<double>(), losses.adapted.numel())) {
+      ++rollbacks_;
+      if (model_.blocks()) read({Adaptation::read});  // the context is gone
+    }
     return losses;
   }
+
+  int64_t rollbacks() const { return rollbacks_; }
 
  private:
   const LanguageModel& model_;
   const TokenView& tokens_;
   ReadOptions options_;
   Session session_;
+  std::optional<DivergenceGuard> guard_;
+  int64_t rollbacks_ = 0;
 };
 
 void append(NllSeries& series, const Piece& piece, const at::Tensor& losses) {
@@ -76,6 +96,7 @@ LanguageModel model_for(const LanguageModel& model, const MethodOptions& method)
     if (!blocks) blocks = config.untrained(model.base());
     return LanguageModel(model.shared_base(), nullptr, nullptr, std::move(blocks));
   }
+  if (method.name == "fwl" && !blocks) blocks = method.blocks.untrained(model.base());
   if (method.name == "fwl" && !memory && !blocks)
     fail("method fwl", "a model with fast weights", "one without", "train one, or name an --adapter");
   if (method.name == "test-time") {
@@ -95,6 +116,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
   std::optional<DynamicEvaluation> dynamic;
   if (method.is_dynamic()) dynamic.emplace(model, method.dynamic, mean_squares);
   const at::AutoGradMode mode(method.is_dynamic());
+  const DiscardableWork whole_evaluation;
   PieceReader reader(model, tokens, {method.adapts() ? Adaptation::write : Adaptation::off, 0, false});
   NllSeries series;
   series.method = method.name;
@@ -113,6 +135,7 @@ NllSeries evaluate(const LanguageModel& given, const TokenView& tokens, const st
                 fmt::format("{:.4f}", std::exp(sum / static_cast<double>(done)))});
     throw_if_interrupted();
   }
+  series.rollbacks = reader.rollbacks();
   wait_for(model.device());
   series.seconds = seconds_since(start);
   series.peak_bytes = peak_memory_bytes();
@@ -123,6 +146,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
                                          const std::vector<Piece>& pieces, const MethodOptions& method,
                                          const TogetherReport& report) {
   const at::NoGradGuard no_grad;
+  const DiscardableWork whole_evaluation;
   const auto adapting = model_for(given, method), plain = model_for(given, {"static", 0, {}});
   const bool changes_base = adapting.blocks() != nullptr;
   PieceReader adapting_reader(adapting, tokens, {Adaptation::write, 0, !changes_base});
@@ -134,6 +158,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
     const auto losses = adapting_reader.read(piece);
     append(both[0], piece, changes_base ? plain_reader.read(piece).adapted : losses.slow);
     append(both[1], piece, losses.adapted);
+    both[1].rollbacks = adapting_reader.rollbacks();
     report(both);
     throw_if_interrupted();
   }
@@ -143,6 +168,7 @@ std::vector<NllSeries> evaluate_together(const LanguageModel& given, const Token
 std::vector<at::Tensor> gradient_statistics(const LanguageModel& model, const TokenView& tokens,
                                             const std::vector<Piece>& pieces, int64_t segments,
                                             const ProgressReport& progress) {
+  const DiscardableWork all_segments;
   PieceReader reader(model, tokens, {Adaptation::off, 0, false});
   const auto total = std::min(segments, static_cast<int64_t>(pieces.size()));
   int64_t index = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "engine/torch.h"
 #include "support/error.h"
@@ -58,25 +59,32 @@ Summary summarize(const NllSeries& series, const TokenView& tokens) {
   return summary;
 }
 
+std::vector<double> block_means(const NllSeries& series) {
+  std::vector<double> means;
+  for (size_t start = 0; start < series.nll.size(); start += error_block_tokens) {
+    const size_t end = std::min<size_t>(series.nll.size(), start + error_block_tokens);
+    if (end - start < error_block_tokens && start > 0) break;
+    double sum = 0;
+    for (size_t index = start; index < end; ++index) sum += series.nll[index];
+    means.push_back(sum / static_cast<double>(end - start));
+  }
+  return means;
+}
+
 PairedDifference compare(const NllSeries& a, const NllSeries& b) {
   if (a.targets != b.targets) fail("comparison", "losses of the same tokens", "of others");
-  std::vector<double> blocks;
-  double sum = 0;
-  int64_t count = 0;
-  double total = 0;
-  for (size_t index = 0; index < a.nll.size(); ++index) {
-    const double difference = static_cast<double>(b.nll[index]) - a.nll[index];
-    total += difference;
-    sum += difference;
-    if (++count == error_block_tokens || index + 1 == a.nll.size()) {
-      if (count == error_block_tokens || blocks.empty()) blocks.push_back(sum / static_cast<double>(count));
-      sum = 0;
-      count = 0;
-    }
-  }
+  const auto mean = [](const NllSeries& series) { return moments({series.nll.begin(), series.nll.end()}).mean; };
+  return compare(mean(a), block_means(a), mean(b), block_means(b));
+}
+
+PairedDifference compare(double mean_a, const std::vector<double>& blocks_a, double mean_b,
+                         const std::vector<double>& blocks_b) {
+  if (blocks_a.size() != blocks_b.size()) fail("comparison", "losses of the same tokens", "of others");
+  std::vector<double> differences(blocks_a.size());
+  std::ranges::transform(blocks_b, blocks_a, differences.begin(), std::minus<>());
   PairedDifference difference;
-  difference.mean = total / static_cast<double>(a.nll.size());
-  const double margin = 1.96 * moments(blocks).standard_error;
+  difference.mean = mean_b - mean_a;
+  const double margin = 1.96 * moments(differences).standard_error;
   difference.low = difference.mean - margin;
   difference.high = difference.mean + margin;
   difference.perplexity_ratio = std::exp(difference.mean);

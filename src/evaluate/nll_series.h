@@ -18,6 +18,7 @@ struct NllSeries {
   std::vector<float> nll;        // of each target, in nats
   double seconds = 0;            // 0: not measured
   double peak_bytes = 0;         // peak memory of the process during the run; 0: not measured
+  int64_t rollbacks = 0;         // of fast weights that had diverged (model/divergence_guard.h)
 };
 
 struct Summary {
@@ -36,6 +37,11 @@ struct PairedDifference {
   double perplexity_ratio = 1;         // of b over a
 };
 PairedDifference compare(const NllSeries& a, const NllSeries& b);
+// The same from what results keep of the losses: the mean over all tokens, and those over blocks of neighbouring ones.
+PairedDifference compare(double mean_a, const std::vector<double>& blocks_a, double mean_b,
+                         const std::vector<double>& blocks_b);
+// Over error_block_tokens each; what is left at the end counts only if it is all there is.
+std::vector<double> block_means(const NllSeries& series);
 
 // A safetensors file with "nll", "targets" and the token ids, that names model, method and data.
 struct NllFileFacts {

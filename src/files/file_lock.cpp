@@ -42,20 +42,26 @@ std::string this_process() {
 }  // namespace
 
 FileLock::FileLock(const std::string& path, LockKind kind) : path_(lock_path(path)) {
-  if (take(kind)) return;
+  if (take(kind, {})) return;
   const auto name = std::filesystem::is_directory(path) ? "a folder" : "a file";
-  fail(path, fmt::format("{} that no other process uses", name), holder(), "wait until it ends, or use another one");
+  const auto holder = holder_of(path);
+  fail(path, fmt::format("{} that no other process uses", name),
+       "one in use by " + (holder.empty() ? "another process" : holder), "wait until it ends, or use another one");
 }
 
-std::optional<FileLock> FileLock::try_take(const std::string& path, LockKind kind) {
+std::optional<FileLock> FileLock::try_take(const std::string& path, LockKind kind, const std::string& holder) {
   FileLock lock;
   lock.path_ = lock_path(path);
-  if (!lock.take(kind)) return std::nullopt;
+  if (!lock.take(kind, holder)) return std::nullopt;
   return lock;
 }
 
+std::string FileLock::holder_of(const std::string& path) {
+  return printable(contents(lock_path(path)), longest_holder);
+}
+
 // The last holder removes the file: a lock counts only while it is on the file of that name.
-bool FileLock::take(LockKind kind) {
+bool FileLock::take(LockKind kind, const std::string& holder) {
   while (true) {
     file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file_ < 0) fail_with_errno(path_, "lock");
@@ -65,7 +71,7 @@ bool FileLock::take(LockKind kind) {
     if (!is_taken) return false;
   }
   if (kind == LockKind::shared && !contents(path_).empty()) return true;  // it names the first of those who share it
-  const auto text = this_process();
+  const auto text = holder.empty() ? this_process() : holder;
   if (ftruncate(file_, 0) != 0 || pwrite(file_, text.data(), text.size(), 0) < 0) fail_with_errno(path_, "lock");
   return true;
 }
@@ -74,11 +80,6 @@ bool FileLock::has_its_name() const {
   struct stat opened {
   }, named{};
   return fstat(file_, &opened) == 0 && lstat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
-}
-
-std::string FileLock::holder() const {
-  const auto text = contents(path_);
-  return "one in use by " + (text.empty() ? "another process" : printable(text, longest_holder));
 }
 
 FileLock::~FileLock() {

@@ -44,11 +44,12 @@ int open_unnamed(const std::string& folder, mode_t mode) {
 
 }  // namespace
 
-TemporaryFile::TemporaryFile(std::string where, const std::string& folder, std::string prefix, mode_t mode)
+TemporaryFile::TemporaryFile(std::string where, const std::string& folder, std::string prefix, mode_t mode,
+                             Naming naming)
     : where_(std::move(where)),
       folder_(folder.empty() ? "." : folder),
       prefix_(std::move(prefix)),
-      file_(open_unnamed(folder_, mode)) {
+      file_(naming == Naming::always ? -1 : open_unnamed(folder_, mode)) {
   if (file_ < 0)
     open_named(mode);
   else

@@ -10,12 +10,14 @@
 
 namespace fwl {
 
+enum class Naming { none_if_possible, always };  // always: as on file systems that have no files without names
+
 class TemporaryFile {
  public:
   // On the disk of `folder` (empty: the current one); `where` names it in errors. If it needs a name, that is `prefix`
   // and random letters. It is locked as long as it is open: this tells it from the remains of a killed process.
   TemporaryFile(std::string where, const std::string& folder, std::string prefix = ".fwl-temporary.",
-                mode_t mode = 0600);
+                mode_t mode = 0600, Naming naming = Naming::none_if_possible);
   ~TemporaryFile();  // nothing is left of it, unless it was renamed
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;

@@ -7,9 +7,9 @@
 
 #include "engine/device.h"
 #include "engine/torch.h"
-#include "generate/divergence_guard.h"
 #include "generate/recent_tokens.h"
 #include "generate/text_stream.h"
+#include "model/divergence_guard.h"
 #include "model/token_stepper.h"
 #include "support/fields.h"
 #include "support/interrupt.h"
@@ -17,8 +17,9 @@
 namespace fwl {
 namespace {
 
-// Tokens per call: enough for full speed, and few enough for frequent progress.
-constexpr int64_t reading_tokens = 512;
+// Tokens per call: few enough that an interrupt waits less than a second on a small model, because a session must not
+// be left in the middle of a pass.
+constexpr int64_t reading_tokens = 128;
 
 // Runs an action at the end of the scope, also after an exception.
 class WhenDone {
@@ -58,9 +59,13 @@ ReadingLoss Generator::read(std::span<const TokenId> tokens, Adaptation adaptati
       const auto part =
           tokens.subspan(static_cast<size_t>(start), static_cast<size_t>(std::min(reading_tokens, total - start)));
       const std::vector<int64_t> ids(part.begin(), part.end());
-      const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), session_, {adaptation}).adapted;
+      const auto rows = at::tensor(ids, at::kLong).unsqueeze(0);  // 1,T
+      const auto losses = model_.read(rows, session_, {adaptation}).adapted;
       const auto sum = losses.sum(at::kDouble).item<double>();
-      loss.rollbacks += adaptation == Adaptation::write && guard.check(sum, losses.numel());
+      if (adaptation == Adaptation::write && guard.check(sum, losses.numel())) {
+        ++loss.rollbacks;
+        if (model_.blocks()) model_.read(rows, session_, {Adaptation::read});  // the context is gone
+      }
       loss.sum += sum;
       loss.tokens += losses.numel();
       loss.read_tokens += static_cast<int64_t>(ids.size());
@@ -90,6 +95,8 @@ void Generator::generate_tokens(const GenerationOptions& options, const std::fun
   while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
     throw_if_interrupted();
     const auto logits = stepper.next_logits().to(at::kCPU, at::kFloat).contiguous();  // 1,V
+    generation.has_diverged = options.adaptation == Adaptation::write && !std::isfinite(logits.max().item<float>());
+    if (generation.has_diverged) break;
     // Published matrices may have more rows than the vocabulary has tokens.
     const int64_t choices = tokenizer ? std::min(logits.numel(), tokenizer->vocabulary_size()) : logits.numel();
     const auto token = sampler.choose({logits.const_data_ptr<float>(), static_cast<size_t>(choices)}, session_.sampler);
@@ -112,8 +119,10 @@ void Generator::generate_tokens(const GenerationOptions& options, const std::fun
 Generation Generator::generate(const GenerationOptions& options, const std::function<void(std::string_view)>& on_text) {
   const at::NoGradGuard no_grad;
   Generation generation;
+  DivergenceGuard guard(model_, session_);
   if (options.max_tokens > 0)
     generation.seconds = seconds_on(model_.device(), [&] { generate_tokens(options, on_text, generation); });
+  if (generation.has_diverged) guard.roll_back();
   return generation;
 }
 

@@ -30,6 +30,7 @@ struct Generation {
   std::string text;  // without the end token and stop texts
   StopReason stop_reason = StopReason::max_tokens;
   double seconds = 0;
+  bool has_diverged = false;  // the fast weights, while they learned the text: they are as they were before it
 };
 
 // Sum of the losses in nats, over the tokens that have a token before them.
@@ -38,7 +39,7 @@ struct ReadingLoss {
   int64_t tokens = 0;
   int64_t read_tokens = 0;  // including the first token of a text, which is not predicted
   double seconds = 0;
-  int64_t rollbacks = 0;  // of fast weights that had diverged (divergence_guard.h)
+  int64_t rollbacks = 0;  // of fast weights that had diverged (model/divergence_guard.h)
 };
 
 class Generator {

@@ -1,7 +1,6 @@
 #include "generate/session_tools.h"
 
 #include "engine/torch.h"
-#include "files/file_lock.h"
 #include "files/output_check.h"
 #include "memory/fast_state.h"
 
@@ -33,7 +32,6 @@ SessionFacts describe_session(const std::string& path) {
 
 // What is left is a session that has read nothing, but whose fast weights have.
 void drop_context(const std::string& path) {
-  const FileLock lock(path);
   const auto reader = open_session_file(path);
   const auto header = session_header(reader);
   auto tensors = reader.left();
@@ -46,7 +44,6 @@ void drop_context(const std::string& path) {
 }
 
 void reset_session(const std::string& path) {
-  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   std::erase_if(tensors, [](const auto& named) { return is_fast(named.first); });
@@ -54,7 +51,6 @@ void reset_session(const std::string& path) {
 }
 
 void decay_session(const std::string& path, double factor) {
-  const FileLock lock(path);
   const auto reader = open_session_file(path);
   auto tensors = reader.left();
   for (auto& [name, tensor] : tensors)
@@ -64,7 +60,6 @@ void decay_session(const std::string& path, double factor) {
 
 void copy_session(const std::string& from, const std::string& to) {
   expect_apart(to, {from});
-  const FileLock lock(to);
   const auto reader = open_session_file(from);
   save_checked_tensors(reader.left(), to, reader.metadata());
 }

@@ -19,7 +19,8 @@ struct SessionFacts {
 };
 SessionFacts describe_session(const std::string& path);
 
-// Each replaces the file atomically. A damaged file is rejected and left unchanged.
+// Each replaces the file atomically; the caller holds its lock (files/file_lock.h). A damaged file is rejected and left
+// unchanged.
 void drop_context(const std::string& path);   // keeps the fast-weight state, forgets the KV cache and all positions
 void reset_session(const std::string& path);  // clears the fast-weight state, keeps the KV cache
 void decay_session(const std::string& path, double factor);  // multiplies the fast-weight state

@@ -136,6 +136,7 @@ BlockReader::LearningPass BlockReader::learning_pass(bool is_outer) {
   }
   const auto share = open_.token_weights.unsqueeze(-1) / static_cast<double>(options.chunk_tokens);  // B,T,1
   auto upstream = scored.gradient.view(y.sizes()) * share;
+  if (const auto rates = memory_.token_rates(y); rates.defined()) upstream = upstream * rates;
   if (!is_second_order) upstream = upstream.detach();
   auto gradients = pass.gradients(y, upstream, open_.token_weights, is_outer, is_second_order);
   return {is_outer ? hidden : hidden.detach(), scored.loss.view(targets.sizes()), std::move(gradients)};

@@ -18,6 +18,12 @@ double number_or_nan(const nlohmann::json& object, const char* key) {
   return found->get<double>();
 }
 
+// One block of tokens has a mean, but no spread.
+LossDifference with_interval(const PairedDifference& paired, bool has_spread) {
+  if (!has_spread) return {paired.mean, {}, {}};
+  return {paired.mean, paired.low, paired.high};
+}
+
 }  // namespace
 
 MethodResult parse_method(const nlohmann::json& json) {
@@ -30,6 +36,8 @@ MethodResult parse_method(const nlohmann::json& json) {
   result.bits_per_byte = number_or_nan(json, "bits_per_byte");
   result.tokens_per_second = number_or_nan(json, "tokens_per_second");
   result.peak_bytes = number_or_nan(json, "peak_bytes");
+  if (const auto found = json.find("nll_by_block"); found != json.end())
+    result.nll_by_block = found->get<std::vector<double>>();
   if (const auto found = json.find("difference"); found != json.end()) result.difference = parse_difference(*found);
   return result;
 }
@@ -103,10 +111,17 @@ std::optional<LossDifference> paired_difference(const std::string& before, const
   try {
     const auto pair = load_pair(before, after);
     const auto paired = compare({{}, pair.targets, pair.before}, {{}, pair.targets, pair.after});
-    return LossDifference{paired.mean, paired.low, paired.high};
+    return with_interval(paired, pair.targets.size() >= 2 * error_block_tokens);
   } catch (const UserError&) {
     return std::nullopt;
   }
+}
+
+std::optional<LossDifference> paired_difference(const MethodResult& before, const MethodResult& after) {
+  const auto& first = before.nll_by_block;
+  if (first.empty() || first.size() != after.nll_by_block.size() || before.tokens != after.tokens) return std::nullopt;
+  const auto paired = compare(before.nll, first, after.nll, after.nll_by_block);
+  return with_interval(paired, first.size() > 1);
 }
 
 }  // namespace fwl

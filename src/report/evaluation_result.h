@@ -21,6 +21,7 @@ struct MethodResult {
   double nll = 0, perplexity = 0, perplexity_error = 0;
   double bits_per_byte = 0;                      // 0 or less: unknown
   double tokens_per_second = 0, peak_bytes = 0;  // NaN: not measured
+  std::vector<double> nll_by_block;              // block_means of its losses; empty: not kept
   std::optional<LossDifference> difference;      // to the first method of the same result
 };
 
@@ -46,5 +47,7 @@ EvaluationResult result_of_losses(const std::string& path);
 
 // Between two files of losses, FILE or FILE:METHOD, paired by token; none if their tokens differ.
 std::optional<LossDifference> paired_difference(const std::string& before, const std::string& after);
+// Between results on the same tokens that have kept their losses by block; none if one has not.
+std::optional<LossDifference> paired_difference(const MethodResult& before, const MethodResult& after);
 
 }  // namespace fwl

@@ -130,8 +130,8 @@ std::string Reproduction::nll_path(const std::string& name) const {
   return (runs_ / (name + ".nll")).string();
 }
 
-// Of a row to the one that all are compared with: of every token's losses where they are at hand, otherwise as the
-// table has it, or of the means.
+// Of a row to the one that all are compared with: of every token's losses where they are at hand, otherwise of what the
+// results keep of them, as the table has it, or of the means.
 std::optional<LossDifference> Reproduction::difference(const TablePlan& plan, const std::vector<Outcome>& all,
                                                        const Outcome& outcome,
                                                        const std::optional<ResultTable>& published) {
@@ -141,6 +141,7 @@ std::optional<LossDifference> Reproduction::difference(const TablePlan& plan, co
   if (before == all.end() || outcome.method() == plan.against) return std::nullopt;
   if (fs::exists(before->nll_path) && fs::exists(outcome.nll_path))
     return paired_difference(before->nll_path, outcome.nll_path);
+  if (auto paired = paired_difference(before->result, outcome.result)) return paired;
   const LossDifference of_means{outcome.result.nll - before->result.nll, {}, {}};
   if (!published) return of_means;
   for (const auto& row : published->rows)

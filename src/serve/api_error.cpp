@@ -44,9 +44,9 @@ HttpAnswer error_answer(int status, const std::string& message) {
 
 HttpAnswer error_answer(const std::exception& error) {
   if (const auto* known = dynamic_cast<const ApiError*>(&error)) return error_answer(known->status(), known->what());
-  if (const auto* leased = dynamic_cast<const SessionLeased*>(&error)) {
+  if (const auto* locked = dynamic_cast<const SessionLocked*>(&error)) {
     auto answer = error_answer(409, error.what());
-    answer.headers.emplace_back("X-Session-Holder", leased->holder());
+    if (!locked->server().empty()) answer.headers.emplace_back("X-Session-Holder", locked->server());
     return answer;
   }
   return error_answer(status_of(error), error.what());

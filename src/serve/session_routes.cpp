@@ -93,7 +93,7 @@ Route change(const ServedState& state, const char* name,
             const auto body = optional_body(call.request);
             answer_with(state, call, {key}, [=](SessionShelf& shelf) {
               {
-                const auto lease = shelf.lease(key);
+                const auto lock = shelf.lock(key);
                 shelf.forget(key);
                 action(shelf.files(), key, body);
               }
@@ -151,7 +151,8 @@ class ReadingProgress : public JobListener {
             {"tokens", progress.read},
             {"total", progress.total},
             {"perplexity", perplexity(progress.loss_sum)},
-            {"slow_perplexity", perplexity(progress.slow_loss_sum)}};
+            {"slow_perplexity", perplexity(progress.slow_loss_sum)},
+            {"rollbacks", progress.rollbacks}};
   }
 
   std::shared_ptr<Exchange> exchange_;
@@ -190,7 +191,7 @@ void import_session(const ServedState& state, const ApiCall& call) {
   const SessionKey key{call.owner, call.id};
   answer_with(state, call, {key}, [state, key, bytes = call.request.body](SessionShelf& shelf) {
     {
-      const auto lease = shelf.lease(key);
+      const auto lock = shelf.lock(key);
       shelf.files().import_bytes(key, bytes);
     }
     return facts_json(state, shelf, key);
@@ -200,7 +201,7 @@ void import_session(const ServedState& state, const ApiCall& call) {
 void delete_session(const ServedState& state, const ApiCall& call) {
   const SessionKey key{call.owner, call.id};
   answer_with(state, call, {key}, [key](SessionShelf& shelf) {
-    const auto lease = shelf.lease(key);
+    const auto lock = shelf.lock(key);
     shelf.forget(key);
     shelf.files().remove(key);
     return json{{"id", key.id}, {"object", "session"}, {"deleted", true}};

@@ -61,6 +61,7 @@ struct PromptProgress {
   int64_t scored = 0;
   double loss_sum = 0;
   std::optional<double> slow_loss_sum;
+  int64_t rollbacks = 0;  // of fast weights that had diverged (model/divergence_guard.h)
 };
 
 struct JobResult {

@@ -41,6 +41,7 @@ RunningJob::RunningJob(Job job, const LanguageModel& model, StoredSession stored
   } else if (session.tokens_read() == 0) {
     session.sampler.seed = static_cast<int64_t>(std::random_device{}());
   }
+  guard_.emplace(model_, session);
   if (!is_reading()) begin_generation();
 }
 
@@ -60,15 +61,25 @@ void RunningJob::read_chunk(int64_t tokens) {
   if (!is_reading()) begin_generation();
 }
 
+bool RunningJob::has_diverged(double loss_sum, int64_t tokens) {
+  const bool diverged = job_.request.reading == Adaptation::write && guard_->check(loss_sum, tokens);
+  result_.prompt.rollbacks += diverged;
+  return diverged;
+}
+
 void RunningJob::read_plainly(std::span<const TokenId> part) {
   const std::vector<int64_t> ids(part.begin(), part.end());
   const auto& request = job_.request;
-  const auto losses = model_.read(at::tensor(ids, at::kLong).unsqueeze(0), stored_.session,
-                                  {.adaptation = request.reading, .wants_slow_loss = request.wants_slow});
+  const auto rows = at::tensor(ids, at::kLong).unsqueeze(0);  // 1,T
+  const auto losses =
+      model_.read(rows, stored_.session, {.adaptation = request.reading, .wants_slow_loss = request.wants_slow});
+  const auto loss_sum = losses.adapted.sum(at::kDouble).item<double>();
+  if (has_diverged(loss_sum, losses.adapted.numel()) && model_.blocks())
+    model_.read(rows, stored_.session, {Adaptation::read});  // the context is gone
   auto& progress = result_.prompt;
   progress.read += static_cast<int64_t>(part.size());
   progress.scored += losses.adapted.numel();
-  progress.loss_sum += losses.adapted.sum(at::kDouble).item<double>();
+  progress.loss_sum += loss_sum;
   if (request.wants_slow)
     progress.slow_loss_sum = progress.slow_loss_sum.value_or(0) +
                              (losses.slow.defined() ? losses.slow : losses.adapted).sum(at::kDouble).item<double>();
@@ -82,12 +93,19 @@ void RunningJob::read_scored(std::span<const TokenId> part) {
                                              request.wants_slow);
   const auto tokens = scorer_->read(part);
   auto& progress = result_.prompt;
+  const int64_t scored_before = progress.scored;
+  double loss_sum = 0;
   progress.read += static_cast<int64_t>(part.size());
   for (const auto& token : tokens) {
     if (!token.logprob) continue;
     ++progress.scored;
-    progress.loss_sum -= *token.logprob;
+    loss_sum -= *token.logprob;
     if (token.slow_logprob) progress.slow_loss_sum = progress.slow_loss_sum.value_or(0) - *token.slow_logprob;
+  }
+  progress.loss_sum += loss_sum;
+  if (has_diverged(loss_sum, progress.scored - scored_before)) {
+    scorer_.reset();  // with what it has learned
+    if (model_.blocks()) PromptScorer(model_, stored_.session, Adaptation::read, 0, false).read(part);
   }
   job_.listener->on_prompt(progress, tokens);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "generate/text_stream.h"
+#include "model/divergence_guard.h"
 #include "model/token_stepper.h"
 #include "sessions/job.h"
 #include "sessions/prompt_scorer.h"
@@ -37,6 +38,7 @@ class RunningJob {
   StoredSession finish();
 
  private:
+  bool has_diverged(double loss_sum, int64_t tokens);
   void read_plainly(std::span<const TokenId> part);
   void read_scored(std::span<const TokenId> part);
   void begin_generation();
@@ -47,7 +49,8 @@ class RunningJob {
   const LanguageModel& model_;
   StoredSession stored_;
   Prompt prompt_;
-  size_t next_ = 0;  // of the prompt
+  size_t next_ = 0;                       // of the prompt
+  std::optional<DivergenceGuard> guard_;  // of the prompt
   std::unique_ptr<PromptScorer> scorer_;
   std::unique_ptr<TokenStepper> stepper_;
   std::optional<TextStream> stream_;

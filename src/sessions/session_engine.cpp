@@ -169,8 +169,6 @@ void SessionEngine::stop_unwanted() {
         fail(running, stopped("a client that waits", "one that hung up"));
       else if (running.job->seconds() > options_.job_seconds)
         fail(running, stopped("an answer within the time limit", "a longer one"));
-      else if (running.taken)
-        running.taken->lease->renew();
     } catch (...) {
       fail(running, std::current_exception());
     }
@@ -249,7 +247,6 @@ void SessionEngine::complete_finished() {
 void SessionEngine::complete(Running& running) {
   auto stored = running.job->finish();
   if (running.taken) {
-    running.taken->lease->renew();
     running.taken->stored = std::move(stored);
     shelf_.save(*running.taken);
     shelf_.put_back(std::move(*running.taken));

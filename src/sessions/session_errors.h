@@ -23,14 +23,14 @@ class SessionExists : public UserError {
   using UserError::UserError;
 };
 
-// Another server answers for the session at the moment.
-class SessionLeased : public UserError {
+// Another server, or another command, uses the session at the moment.
+class SessionLocked : public UserError {
  public:
-  SessionLeased(const std::string& message, std::string holder) : UserError(message), holder_(std::move(holder)) {}
-  const std::string& holder() const { return holder_; }  // the other server's address
+  SessionLocked(const std::string& message, std::string server) : UserError(message), server_(std::move(server)) {}
+  const std::string& server() const { return server_; }  // its address; empty: it is no server
 
  private:
-  std::string holder_;
+  std::string server_;
 };
 
 // The job took longer than it may, or nobody waits for it any more.

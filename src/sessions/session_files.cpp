@@ -47,9 +47,10 @@ std::string SessionFiles::path(const SessionKey& key) const {
   return folder_ + "/" + key.owner + "/" + key.id + suffix;
 }
 
-std::string SessionFiles::lease_path(const SessionKey& key) const {
+std::string SessionFiles::new_path(const SessionKey& key) const {
+  const auto file = path(key);
   make_folder(folder_ + "/" + key.owner);
-  return path(key) + ".lease";
+  return file;
 }
 
 std::string SessionFiles::before_path(const SessionKey& key) const {

@@ -44,7 +44,7 @@ class SessionFiles {
   std::vector<Entry> list(const std::string& owner) const;  // most recently changed first
 
   std::string path(const SessionKey& key) const;
-  std::string lease_path(const SessionKey& key) const;
+  std::string new_path(const SessionKey& key) const;            // the same, and makes the owner's folder
   std::optional<FileStamp> stamp(const SessionKey& key) const;  // nullopt: there is none
 
   StoredSession load(const SessionKey& key) const;  // throws NoSuchSession

@@ -2,17 +2,26 @@
 
 #include <algorithm>
 
+#include "sessions/session_errors.h"
+
 namespace fwl {
 
 SessionShelf::SessionShelf(SessionFiles files, ShelfOptions options, const LanguageModel& model, ContextOptions context)
     : files_(std::move(files)), options_(std::move(options)), model_(model), context_(context) {}
 
-std::unique_ptr<SessionLease> SessionShelf::lease(const SessionKey& key) const {
-  return std::make_unique<SessionLease>(files_.lease_path(key), options_.lease);
+FileLock SessionShelf::lock(const SessionKey& key) const {
+  const auto path = files_.new_path(key);
+  if (auto lock = FileLock::try_take(path, LockKind::exclusive, options_.address)) return std::move(*lock);
+  auto server = FileLock::holder_of(path);
+  if (!server.starts_with("http")) server.clear();  // a command line is nothing for clients
+  throw SessionLocked(
+      error_line("session", "one that is not in use",
+                 "one in use " + (server.empty() ? "by another process" : "at " + server), "ask again later"),
+      server);
 }
 
 TakenSession SessionShelf::take(const SessionKey& key, bool creates) {
-  TakenSession taken{key, lease(key), {}};
+  TakenSession taken{key, lock(key), {}};
   const auto stamp = files_.stamp(key);
   const auto found = std::ranges::find(kept_, key, &Kept::key);
   const bool is_current = found != kept_.end() && stamp == found->stamp;

@@ -3,24 +3,23 @@
 
 #include <list>
 #include <map>
-#include <memory>
 #include <set>
 
+#include "files/file_lock.h"
 #include "sessions/session_files.h"
-#include "sessions/session_lease.h"
 
 namespace fwl {
 
 struct ShelfOptions {
   int64_t sessions = 64;  // in memory; more are loaded when they are used
   int64_t bytes = int64_t{4} << 30;
-  LeaseOptions lease;
+  std::string address;  // of this server, for the clients of others that find a session locked
 };
 
 // A session in use. Another server that changes the file makes the copy in memory worthless; the file's stamp tells.
 struct TakenSession {
   SessionKey key;
-  std::unique_ptr<SessionLease> lease;
+  FileLock lock;
   StoredSession stored;
 };
 
@@ -32,8 +31,8 @@ class SessionShelf {
   const SessionFiles& files() const { return files_; }
   Session new_session() const { return model_.new_session(1, context_); }
 
-  std::unique_ptr<SessionLease> lease(const SessionKey& key) const;
-  // Throws SessionLeased. A session that does not exist yet is new, or NoSuchSession is thrown.
+  FileLock lock(const SessionKey& key) const;  // throws SessionLocked
+  // Throws SessionLocked. A session that does not exist yet is new, or NoSuchSession is thrown.
   TakenSession take(const SessionKey& key, bool creates);
   void save(TakenSession& taken);     // durable when it returns
   void put_back(TakenSession taken);  // unchanged since it was taken or saved

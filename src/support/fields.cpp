@@ -158,7 +158,10 @@ nlohmann::json Fields::to_json() const {
 
 std::string Fields::to_toml() const {
   std::ostringstream out;
-  out << toml::toml_formatter{to_table(to_json())} << '\n';
+  // Leading line breaks and control characters do not come back from the formatter's other kinds of strings.
+  const auto unsafe = toml::format_flags::allow_multi_line_strings | toml::format_flags::allow_literal_strings;
+  const auto flags = toml::toml_formatter::default_flags & ~unsafe;
+  out << toml::toml_formatter{to_table(to_json()), flags} << '\n';
   return out.str();
 }
 

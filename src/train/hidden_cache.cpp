@@ -12,6 +12,7 @@
 #include "files/growing_file.h"
 #include "files/self_checksum.h"
 #include "model/token_tensor.h"
+#include "support/discardable.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 
@@ -110,6 +111,7 @@ class CacheWriter {
 };
 
 at::Tensor window_hidden(const BaseModel& base, const TokenView& tokens, int64_t first, int64_t count) {
+  const DiscardableWork until_the_next_window;
   auto state = base.new_state(1);
   const auto hidden = base.read(token_tensor(tokens, first, count), state);  // 1,count,D
   return hidden.squeeze(0).to(at::kCPU, at::kBFloat16).contiguous();

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "engine/device.h"
 #include "engine/gemm_speed.h"
 #include "engine/torch.h"
+#include "support/discardable.h"
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "train/schedule.h"
@@ -68,10 +70,11 @@ std::string Trainer::inside(const char* name) const {
 
 void Trainer::run() {
   start_or_resume();
-  if (step_ == 0 && task_.can_validate()) validate();  // to see later what training has changed
+  // At the start, to see later what training has changed.
+  if ((step_ == 0 || is_validation_due_) && task_.can_validate()) validate();
   while (step_ < options_.run.steps) {
     const double started = seconds_now();
-    auto report = take_step();
+    auto report = take_step_or_give_up();
     wait_for(device_);
     report_step(report, started);
     stop_if_hopeless();
@@ -144,6 +147,7 @@ void Trainer::resume(const std::string& checkpoint) {
     check_same_config(checkpoint, before, options_.config);
     has_best_ = !notes.at("best_loss").is_null();
     if (has_best_) best_loss_ = notes.at("best_loss").get<double>();
+    is_validation_due_ = notes.value("is_validation_due", false);
     guard_.restore(notes.at("guard"));
     optimizer_.take_from(reader);
     task_.restore(notes.at("position"), reader);
@@ -156,6 +160,34 @@ void Trainer::resume(const std::string& checkpoint) {
         {"step", step_},
         {"steps", options_.run.steps},
         {"environment", environment_json(ranks_.size())}});
+}
+
+// The parts of a checkpoint that a step changes before it ends.
+struct Trainer::CarriedState {
+  TensorMap tensors;
+  nlohmann::json position;
+};
+
+Trainer::CarriedState Trainer::carried_state() const {
+  CarriedState carried{{}, task_.position()};
+  task_.append_state(carried.tensors);
+  for (auto& [name, tensor] : carried.tensors) tensor = tensor.clone();
+  return carried;
+}
+
+// An interrupt ends a step in the middle. Nothing of that step is kept: the checkpoint is that of the step before.
+// Ranks stop together, after a step.
+StepReport Trainer::take_step_or_give_up() {
+  if (ranks_.size() > 1) return take_step();
+  const auto before = carried_state();
+  try {
+    const DiscardableWork one_step;
+    return take_step();
+  } catch (const Interrupted&) {
+    --step_;
+    if (step_ > 0 && !is_due(options_.run.checkpoint_every)) save_checkpoint(before);
+    throw;
+  }
 }
 
 StepReport Trainer::take_step() {
@@ -235,7 +267,17 @@ void Trainer::stop_if_hopeless() const {
 }
 
 void Trainer::validate() {
-  ValidationReport report{step_, task_.validate(observer_.validation_progress()), false};
+  ValidationReport report{step_, {}, false};
+  is_validation_due_ = true;
+  try {
+    std::optional<DiscardableWork> may_end_early;  // ranks stop together, after it
+    if (ranks_.size() == 1) may_end_early.emplace();
+    report.validation = task_.validate(observer_.validation_progress());
+  } catch (const Interrupted&) {  // done again on resume
+    if (step_ > 0) save_checkpoint();
+    throw;
+  }
+  is_validation_due_ = false;
   const double loss = report.validation.adapted.mean();
   report.is_best = step_ > 0 && std::isfinite(loss) && (!has_best_ || loss < best_loss_);
   if (report.is_best) {
@@ -254,14 +296,18 @@ void Trainer::validate() {
 }
 
 void Trainer::save_checkpoint() {
-  TensorMap tensors;
+  save_checkpoint(carried_state());
+}
+
+void Trainer::save_checkpoint(const CarriedState& carried) {
+  auto tensors = carried.tensors;
   optimizer_.append_to(tensors);
-  task_.append_state(tensors);
   if (!ranks_.is_first()) return;
   checkpoints_.save(step_, tensors,
                     {{"step", step_},
                      {"config", options_.config},
-                     {"position", task_.position()},
+                     {"position", carried.position},
+                     {"is_validation_due", is_validation_due_},
                      {"guard", guard_.to_json()},
                      {"best_loss", has_best_ ? nlohmann::json(best_loss_) : nlohmann::json()}});
   observer_.on_checkpoint(step_);

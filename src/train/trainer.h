@@ -64,12 +64,16 @@ class Trainer {
   void start_or_resume();
   std::optional<int64_t> checkpoint_to_resume();
   void resume(const std::string& checkpoint);
+  StepReport take_step_or_give_up();
   void share_parameters();
   StepReport take_step();
   void report_step(StepReport& report, double started);
   void stop_if_hopeless() const;
   void validate();
+  struct CarriedState;  // of the task, between two steps
+  CarriedState carried_state() const;
   void save_checkpoint();
+  void save_checkpoint(const CarriedState& carried);
   void stop_if_interrupted();
   void note(const nlohmann::json& line);
   void record_step(const StepReport& report);
@@ -97,6 +101,7 @@ class Trainer {
   int agreed_signal_ = 0;  // received by any rank before the last sum
   double best_loss_ = 0;
   bool has_best_ = false;
+  bool is_validation_due_ = false;  // the one of the last step was interrupted
 };
 
 }  // namespace fwl

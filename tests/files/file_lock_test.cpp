@@ -68,6 +68,26 @@ TEST(TemporaryFile, HasNoNameUntilItIsRenamed) {
   EXPECT_EQ(read_text(folder + "/a"), "text");
 }
 
+TEST(TemporaryFile, WithANameIsPrivateLockedAndRemoved) {
+  const auto folder = fresh_folder("named");
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  {
+    TemporaryFile file("a file", folder, "a.partial.", 0600, Naming::always);
+    file.write_at(0, "text", 4);
+    ASSERT_EQ(files(), 1);
+    const auto path = std::filesystem::directory_iterator(folder)->path();
+    EXPECT_TRUE(path.filename().string().starts_with("a.partial."));
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
+    remove_stale_files(folder, "a.partial.");
+    EXPECT_EQ(files(), 1);  // it is locked
+    TemporaryFile other("a file", folder, "a.partial.", 0600, Naming::always);
+    EXPECT_EQ(files(), 2);
+    file.rename_to(folder + "/a");
+    EXPECT_EQ(read_text(folder + "/a"), "text");
+  }
+  EXPECT_EQ(files(), 1);  // the other one is gone
+}
+
 TEST(BlockChecksums, OnlyBlocksThatAreReadAreChecked) {
   std::string text(1000, 'x');
   BlockHasher hasher(256);

@@ -19,10 +19,13 @@ struct FuzzTarget {
 
 // One function per tests/fuzz/<name>_target.cpp.
 FuzzTarget chat_template_target();
+FuzzTarget config_target();
 FuzzTarget gguf_target();
+FuzzTarget gguf_tokenizer_target();
 FuzzTarget safetensors_target();
 FuzzTarget sentencepiece_target();
 FuzzTarget shard_index_target();
+FuzzTarget split_pattern_target();
 FuzzTarget token_file_target();
 FuzzTarget tokenizer_json_target();
 FuzzTarget word_vocabulary_target();

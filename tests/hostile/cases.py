@@ -1,6 +1,7 @@
 """Hostile inputs: the cases that once broke a promise, and a generator of more. Each case is one command line."""
 
 import random
+import signal
 from dataclasses import dataclass, field
 
 from tiny_model import UINT32, changed, default_metadata, default_shapes, gguf_bytes
@@ -18,6 +19,10 @@ class Case:
     outputs: set = field(default_factory=set)      # files that may appear
     input: str = ""
     exits: tuple = (0, 1, 2)
+    signal: int = 0                                # sent after so many seconds; 0: none
+    signal_after: float = 0
+    answer_seconds: float = 0                      # from the signal to the end, measured
+    then: list = None                              # a command that must succeed afterwards
 
 
 def with_shape(name, shape):
@@ -147,3 +152,31 @@ def damaged_cases(files, seed):
         number += 1
         yield Case(f"damaged {name} {number}", chance.choice(commands[name]), {name: data},
                    {"new.session", "new.tokens", "s.session"})
+
+
+def signal_cases(files, seed):
+    """Without end: long commands that get a signal at some moment. What they leave must be of use."""
+    chance = random.Random(seed)
+    show = ["session", "show", "s.session"]
+    commands = [
+        (["generate", "-m", "m.gguf", "-p", "the", "-n", "1000000", "--ignore-eos", "--session", "s.session"], show),
+        (["read", "-m", "m.gguf", "--session", "s.session", "long.txt"], show),
+        (["perplexity", "-m", "m.gguf", "--text", "long.txt"], None),
+        (["tokenize", "--tokenizer", "m.gguf", "--out", "new.tokens", "long.txt"], None),
+        (["chat", "-m", "m.gguf", "-n", "1000000", "--ignore-eos", "--session", "s.session"], show),
+        (["attach", "--base", "m.gguf", "--text", "long.txt", "--out", "run", "--window-tokens", "16", "--segment-tokens", "64",
+          "--run.checkpoint-every", "3"], None),
+    ]
+    signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
+    while True:
+        (arguments, then), sent = chance.choice(commands), chance.choice(signals)
+        kept = {"s.session", "new.tokens", "run"} | ({"s.session.lock"} if sent == signal.SIGKILL else set())
+        yield Case(f"{arguments[0]}: {sent.name}", arguments, {"long.txt": files["a.txt"] * 400}, kept, "the cat\n" * 3,
+                   signal=int(sent), signal_after=chance.random() * 0.8, then=then)
+
+
+def mixed(damaged, interrupted):
+    """Nine damaged files, then one signal."""
+    while True:
+        yield from (next(damaged) for _ in range(9))
+        yield next(interrupted)

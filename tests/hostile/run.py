@@ -2,7 +2,8 @@
 """The hostile-input suite: every run ends in order, whatever it is given.
 
 Usage: tests/hostile/run.py [--program build/release/fwl] [--runs 3000] [--seed 1] [--jobs 2] [--record FILE]
-A run is judged by one rule: exit 0, 1 or 2, never by a signal of its own; an error is one line; no control characters and no
+A tenth of the generated runs gets a signal at a random moment. A run is judged by one rule: exit 0, 1 or 2, or 128 + the signal
+that it was sent (within ten seconds), never by a signal of its own; an error is one line; no control characters and no
 internal errors on the screen; no partial or unexpected files; at most 20 seconds of the processor and 2 GB of memory.
 """
 
@@ -25,7 +26,7 @@ import cases  # noqa: E402
 from tiny_model import gguf_bytes  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_SECONDS, MOST_BYTES = 20, 2 << 30
+MOST_SECONDS, MOST_BYTES, MOST_ANSWER_SECONDS = 20, 2 << 30, 10
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -34,7 +35,17 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def execute(program, arguments, folder, given=""):
+def send(process, case):
+    """Sends the signal of a case, unless the process has ended by then; the seconds that it then takes to end."""
+    time.sleep(case.signal_after)
+    if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        os.kill(process.pid, case.signal)
+    sent = time.monotonic()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    case.answer_seconds = time.monotonic() - sent
+
+
+def execute(program, arguments, folder, given="", case=None):
     """Exit code, both outputs and the peak memory in bytes."""
     environment = {**os.environ, "FWL_DATA": str(folder / "data"), "TMPDIR": str(folder / "tmp"), "OMP_NUM_THREADS": "1"}
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
@@ -45,6 +56,8 @@ def execute(program, arguments, folder, given=""):
             process.stdin.close()
         except BrokenPipeError:
             pass
+        if case and case.signal:
+            send(process, case)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
@@ -56,6 +69,12 @@ def execute(program, arguments, folder, given=""):
 
 def judge(case, code, out, err, peak, before, after):
     """What is wrong with a run, or nothing."""
+    if case.answer_seconds > MOST_ANSWER_SECONDS:
+        return f"{case.answer_seconds:.1f} seconds after the signal"
+    if unexpected := {name for name in after - before if name.split("/")[0] not in case.outputs}:
+        return f"files {sorted(unexpected)}"
+    if case.signal and code in (128 + case.signal, -case.signal):  # by the handler, or before there was one
+        return None
     lines = [line for line in err.splitlines() if not re.match(r"(note|warning): |A new conv|Continuing|.*: a run; |.*  \d", line)]
     if code not in case.exits:
         return f"exit {code}"
@@ -68,8 +87,6 @@ def judge(case, code, out, err, peak, before, after):
         return "control characters"
     if peak > MOST_BYTES:
         return f"{peak >> 20} MB"
-    if unexpected := after - before - case.outputs:
-        return f"files {sorted(unexpected)}"
     return None
 
 
@@ -92,8 +109,11 @@ def run_case(program, case, files):
                 if problem := judge(case, *result, before, listed()):
                     return problem, result
             return None, second
-        result = execute(program, case.arguments, folder, case.input)
-        return judge(case, *result, before, listed()), result
+        result = execute(program, case.arguments, folder, case.input, case)
+        problem = judge(case, *result, before, listed())
+        if not problem and case.then and execute(program, case.then, folder)[0]:
+            problem = f"{' '.join(case.then)} fails"
+        return problem, result
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -129,7 +149,8 @@ def main():
     files = sample_files(options.program)
     known = [*cases.model_cases(), *cases.session_cases(), *cases.path_cases(), *cases.flag_cases()]
     known = known[::max(1, 2 * len(known) // options.runs)]  # a short run takes some of each kind
-    endless = itertools.chain(known, cases.damaged_cases(files, options.seed))
+    generated = cases.mixed(cases.damaged_cases(files, options.seed), cases.signal_cases(files, options.seed))
+    endless = itertools.chain(known, generated)
     wanted = [case for case in itertools.islice(endless, options.runs) if options.only in case.name]
     counts, problems, start = {}, [], time.time()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -139,7 +160,9 @@ def main():
                 problems.append(case.name)
                 print(f"{case.name}: {problem}\n  {case.arguments}\n  {result[2][-600:]!r}", flush=True)
     summary = {"runs": len(wanted), "seed": options.seed, "exits": {str(code): counts[code] for code in sorted(counts)},
-               "problems": len(problems), "seconds": round(time.time() - start)}
+               "signals": sum(case.signal > 0 for case in wanted),
+               "slowest_answer_seconds": round(max(case.answer_seconds for case in wanted), 2), "problems": len(problems),
+               "seconds": round(time.time() - start), "load": [round(load, 1) for load in os.getloadavg()], "jobs": options.jobs}
     print(json.dumps(summary))
     if options.record:
         Path(options.record).write_text(json.dumps(summary) + "\n")

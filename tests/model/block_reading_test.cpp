@@ -304,6 +304,47 @@ TEST(BlockReading, TheMetaGradientOfEveryRuleIsThatOfFiniteDifferences) {
   }
 }
 
+// A memory before the head, and tokens that count differently.
+LanguageModel with_head_and_rates(const std::shared_ptr<BaseModel>& base, double step) {
+  auto config = sample_config();
+  config.at = "last-half,head";
+  config.has_token_rates = true;
+  config.step = step;
+  auto model = with_blocks(base, config);
+  const at::NoGradGuard no_grad;
+  for (auto [name, tensor] : model.blocks()->parameters())
+    if (name == "blocks.rates") tensor.normal_();
+  return model;
+}
+
+TEST(BlockReading, AMemoryBeforeTheHeadAndRatesOfTokensGiveTheSameInPartsAndInBatches) {
+  at::manual_seed(14);
+  for (const auto& [name, base] : sample_bases(at::kDouble)) {
+    SCOPED_TRACE(name);
+    const auto model = with_head_and_rates(base, 4);
+    const auto text = random_text(2, 40);
+    const auto whole = read_in_parts(model, text, {40}, base->default_context());
+    const auto head = weights_of(whole.session).select(1, -1);
+    EXPECT_GT(head.abs().max().item<double>(), 1e-3);
+    expect_equal(read_in_parts(model, text, {3, 6, 1, 17, 13}, base->default_context()), whole, model);
+    const auto alone = read_in_parts(model, text.narrow(0, 1, 1), {40}, base->default_context());
+    EXPECT_TRUE(at::allclose(whole.losses[1], alone.losses[0], 1e-8, 1e-8));
+    auto same_rates = sample_config();
+    same_rates.at = "last-half,head";
+    const auto other = read_in_parts(with_blocks(base, same_rates), text, {40}, base->default_context());
+    EXPECT_FALSE(at::allclose(weights_of(whole.session), weights_of(other.session), 1e-3, 1e-3));
+  }
+}
+
+TEST(BlockReading, TheMetaGradientOfTheHeadsMemoryAndOfRatesIsThatOfFiniteDifferences) {
+  at::manual_seed(15);
+  for (const auto& [name, base] : sample_bases(at::kDouble)) {
+    SCOPED_TRACE(name);
+    for (auto [parameter, tensor] : base->parameters()) tensor.set_requires_grad(false);
+    expect_finite_differences(with_head_and_rates(base, 0.5), random_text(2, 3 * chunk + 1));
+  }
+}
+
 TEST(BlockRules, OrthogonalizedMatricesKeepTheirNormAndHaveCloseSingularValues) {
   at::manual_seed(14);
   for (const auto& shape : std::vector<std::vector<int64_t>>{{2, 5, 9}, {2, 9, 5}}) {

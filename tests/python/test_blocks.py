@@ -69,6 +69,8 @@ def test_perplexity_tune_and_bench_know_the_method(words_model):
     assert apart["methods"][0]["nll"] == pytest.approx(blocks, abs=1e-5)
     both = json.loads(fwl_run("perplexity", *common, "--method", "static", "blocks", "--together", "--json"))
     assert [method["nll"] for method in both["methods"]] == pytest.approx([static, blocks], abs=1e-6)
+    joined = json.loads(fwl_run("perplexity", *common, "--method", "fwl", "--json"))  # no layer: the blocks alone
+    assert joined["methods"][0]["nll"] == pytest.approx(blocks, abs=1e-6)
     tuned = json.loads(fwl_run("tune", *common, "--method", "blocks", "--low", "0.1", "--high", "1", "--points", "2",
                                "--rounds", "1", "--json"))
     assert tuned["static"] == pytest.approx(static) and len({one["nll"] for one in tuned["tried"]}) == 2

@@ -97,6 +97,7 @@ def test_a_plan_becomes_a_table_with_everything_that_made_it(tmp_path):
     costs = run([*command, "--only", "tiny-speed-0"])
     assert "fwl perplexity" in costs.stderr and (tmp_path / "runs/small/tiny-speed-0.json").exists()
     shutil.copy(tmp_path / "small-speed.json", tmp_path / "runs/small/tiny-speed-0.json")
+    (tmp_path / "results/small/tiny.json").unlink()
     finished = run([*command, "--finished"])  # of all rows but one only what is published is at hand
     assert finished.returncode == 0 and "$ fwl" not in finished.stderr
     assert finished.stdout == made.stdout

@@ -1,6 +1,9 @@
 """Sessions of fwl serve: they last, survive kills with the same bits, and never leak into each other."""
 
+import contextlib
+import fcntl
 import json
+import struct
 import threading
 import time
 
@@ -28,6 +31,18 @@ def read(server, session, text, **options):
 def scored(server, text, session=None):
     choice = server.complete(text, session, max_tokens=0, logprobs=0, echo=True, adapt="read")
     return choice["logprobs"]["token_logprobs"]
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Holds the lock as another process of fwl does (src/files/file_lock.h)."""
+    lock = path.with_name(path.name + ".lock")
+    with open(lock, "w") as file:
+        file.write("process 1 on here: python secret")
+        file.flush()
+        fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK
+        yield
+        lock.unlink()
 
 
 def show(server, session):
@@ -238,18 +253,34 @@ def test_replicas_share_a_folder_and_one_at_a_time_has_a_session(trained, tmp_pa
 
 
 def test_the_sessions_of_a_dead_replica_are_taken_over(trained, tmp_path):
-    flags = ["--lease-seconds", "1"]
-    with serving(trained[0], tmp_path, *flags) as one, serving(trained[0], tmp_path, *flags) as two:
+    with serving(trained[0], tmp_path) as one, serving(trained[0], tmp_path) as two:
         one.complete("language", "a", max_tokens=4)
         busy = one.connect()
         busy.request("POST", "/v1/completions", json.dumps({"prompt": "x", "max_tokens": 10 ** 6, "stream": True,
                                                             "session_id": "a"}))
         busy.getresponse().read(10)
-        time.sleep(1.5)
-        assert two.post("/v1/completions", {"prompt": "x", "session_id": "a"}).status == 409  # renewed while it runs
+        assert two.post("/v1/completions", {"prompt": "x", "session_id": "a"}).status == 409
         one.kill()
-        deadline = time.monotonic() + 10
-        while two.post("/v1/completions", {"prompt": "x", "session_id": "a", "max_tokens": 1}).status != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert two.post("/v1/completions", {"prompt": "x", "session_id": "a", "max_tokens": 1}).status == 200
         assert show(two, "a")["tokens_read"] == 8 + 4 + 2
+
+
+def test_a_command_and_a_server_never_use_a_session_at_once(trained, tmp_path):
+    with serving(trained[0], tmp_path) as server:
+        server.complete("language", "a", max_tokens=4)
+        [path] = (tmp_path / "sessions").rglob("a.session")
+        busy = server.connect()
+        busy.request("POST", "/v1/completions", json.dumps({"prompt": "x", "max_tokens": 10 ** 6, "stream": True,
+                                                            "session_id": "a"}))
+        busy.getresponse().read(10)
+        refused = run([PROGRAM, "session", "reset", path])
+        assert refused.returncode == 1 and f"in use by {server.url}" in refused.stderr, refused.stderr
+        busy.close()
+        deadline = time.monotonic() + 10
+        while run([PROGRAM, "session", "decay", path]).returncode:
+            assert time.monotonic() < deadline
+        with locked(path):
+            answer = server.post("/v1/completions", {"prompt": "x", "session_id": "a", "max_tokens": 1})
+            assert answer.status == 409 and "X-Session-Holder" not in answer.headers and "python" not in answer.text
+        assert server.post("/v1/completions", {"prompt": "x", "session_id": "a", "max_tokens": 1}).status == 200
+        assert {file.suffix for file in path.parent.iterdir()} <= {".session", ".before"}

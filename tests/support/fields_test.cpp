@@ -45,6 +45,17 @@ TEST(Fields, JsonOfTheListReadsBackToTheSameValues) {
   EXPECT_EQ(describe(first).to_json()["model"]["layers"], 7);
 }
 
+TEST(Fields, TomlOfTheListReadsBackToTheSameTexts) {
+  for (const auto* text :
+       {"", "plain", "it's \"quoted\"", "two\nlines", "\n\nback\\slash", "'''\n\"\"\"", "\t\x7f\r\n"}) {
+    Options first, second;
+    first.text = {text, "b"};
+    auto fields = describe(second);
+    fields.load_toml("again.toml", describe(first).to_toml());
+    EXPECT_EQ(second.text, first.text) << describe(first).to_toml();
+  }
+}
+
 TEST(Fields, TomlTablesAndTextsSetTheSameFields) {
   const auto path = testing::TempDir() + "fields.toml";
   std::ofstream(path) << "peak_lr = 0.5\ncutoffs = [3, 4]\n[model]\nlayers = 9\ntied = true\n";

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "parallel/rank_group.h"
 #include "support/fields.h"
 #include "support/scratch.h"
 #include "train/optimizer.h"
@@ -77,7 +78,7 @@ TEST(Optimizer, EqualsAdamWithDecayOfMatricesClippingAndFasterStepSizes) {
   }
   const auto before = unused.clone();
   Optimizer optimizer({{"a.weight", matrix}, {"a.bias", vector}, {"fast.log_steps", steps}, {"unused", unused}},
-                      {"fast.log_steps"}, config);
+                      {"fast.log_steps"}, config, this_group());
   for (int round = 0; round < 5; ++round) {
     optimizer.clear_gradients();
     (matrix.square().sum() * 3 + vector.exp().sum() + (steps * steps * steps).sum()).backward();
