@@ -43,7 +43,7 @@ def tun_inside(host):
         if libc.setns(away.fileno(), CLONE_NEWNET) != 0:
             sys.exit(f"{host}: {os.strerror(ctypes.get_errno())}")
         tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
-        fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"link", IFF_TUN | IFF_NO_PI))
+        fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"wire", IFF_TUN | IFF_NO_PI))
         libc.setns(home.fileno(), CLONE_NEWNET)
     return tun
 
@@ -72,8 +72,8 @@ class Link(threading.Thread):
 
 def start(host, folder, tokens, timeout, log):
     """torchrun on one host; the first one keeps the meeting point."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "link", "PYTHONPATH": str(ROOT / "python"),
-                   "TP_SOCKET_IFNAME": "link"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "wire", "PYTHONPATH": str(ROOT / "python"),
+                   "TP_SOCKET_IFNAME": "wire"}
     line = ["ip", "netns", "exec", HOSTS[host], PYTHON, "-m", "torch.distributed.run", "--nnodes", 2, "--nproc-per-node", 1,
             "--node-rank", host, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"{ADDRESSES[0]}:29400", "--rdzv-id", "fwl",
             "--rdzv-conf", f"is_host={int(host == 0)}", "--local-addr", ADDRESSES[host], "--max-restarts", 3, "-m",
@@ -126,8 +126,8 @@ def main():
             ip("-n", host, "link", "set", "lo", "up")
         tuns = [tun_inside(host) for host in HOSTS]
         for host, address in zip(HOSTS, ADDRESSES):
-            ip("-n", host, "addr", "add", f"{address}/24", "dev", "link")
-            ip("-n", host, "link", "set", "link", "up")
+            ip("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
+            ip("-n", host, "link", "set", "wire", "up")
         link = Link(tuns, options.delay / 1e3)
         link.start()
         with tempfile.TemporaryDirectory() as name:
