@@ -12,6 +12,13 @@
 namespace fwl {
 namespace {
 
+// What has happened, without the engine's source line before it and its advice after it.
+std::string cause_of(std::string_view what) {
+  what = what.substr(0, std::min(what.find('\n'), what.find(". This is typically")));
+  if (what.starts_with('[') && what.find("] ") != what.npos) what.remove_prefix(what.find("] ") + 2);
+  return std::string(what);
+}
+
 class EngineGroup : public RankGroup {
  public:
   EngineGroup(c10::intrusive_ptr<c10d::ProcessGroup> group, double timeout_seconds)
@@ -63,7 +70,7 @@ class EngineGroup : public RankGroup {
       fail(fmt::format("rank {} of {}", rank(), size()),
            is_late ? fmt::format("an answer of the other ranks within {:g} s", timeout_seconds_)
                    : std::string("a connection to the other ranks"),
-           is_late ? std::string("none") : std::string(what.substr(0, what.find('\n'))),
+           is_late ? std::string("none") : cause_of(what),
            is_late ? "a rank is stopped, cut off or much slower than the others; the last checkpoint is whole"
                    : "a rank has ended; its own message says why");
     }
