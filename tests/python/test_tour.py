@@ -13,7 +13,7 @@ README = (ROOT / "README.md").read_text()
 STAND_IN = """#!/bin/bash
 given=()
 for word in "$@"; do
-  case $word in smollm2) word={model};; smollm2-135m) word={adapter};; esac
+  case $word in smollm2) word={model};; smollm2-135m-blocks) word={adapter};; esac
   given+=("$word")
 done
 case $1 in
@@ -61,7 +61,7 @@ def test_every_command_of_the_tour_runs_from_top_to_bottom(folder):
 
 def test_the_large_parts_of_the_tour_are_known_by_name():
     text = "\n".join(tour())
-    assert "--model smollm2 " in text and (ROOT / "adapters/smollm2-135m/adapter.json").exists()
+    assert "--model smollm2 " in text and (ROOT / "adapters/smollm2-135m-blocks/adapter.json").exists()
     assert "smollm2" in run([PROGRAM, "get", "--help"]).stdout
 
 
