@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 fwl=$1
 out=build/demo
 model=smollm2
+adapter=smollm2-135m-blocks
 text=${TEXT:-$out/python-reference.txt}
 mkdir -p "$out"
 
@@ -23,8 +24,8 @@ if [ -z "${TEXT:-}" ]; then
 fi
 run tokenize --tokenizer "$model" --out "$out/text.tokens" "$text"
 
-title "reading its first tokens with and without memories in the blocks, which nobody has trained"
-run perplexity --model "$model" --tokens "$out/text.tokens" --method static blocks --together \
+title "reading its first tokens with and without memories in the blocks"
+run perplexity --model "$model" --adapter "$adapter" --tokens "$out/text.tokens" --together \
   --context 4096 --segment 512 --max-tokens 8192 --save-nll "$out/losses.nll"
 
 title "where it helped, as a page"
@@ -32,14 +33,14 @@ run report "$out/losses.nll" --tokens "$out/text.tokens" --tokenizer "$model" \
   --title "SmolLM2 reads $(basename "$text")" --out "$out/report.html"
 
 title "names and terms from before the window, which attention cannot see: who predicts them?"
-run analyze "$out/losses.nll:static" "$out/losses.nll:blocks" --terms --top 8 --tokens "$out/text.tokens" --tokenizer "$model"
+run analyze "$out/losses.nll:static" "$out/losses.nll:fwl" --terms --top 8 --tokens "$out/text.tokens" --tokenizer "$model"
 
 cat <<TEXT
 
 $out/report.html shows the gain by position and repetition, and the text coloured by it. Next, with texts of your own:
   TEXT=book.txt make demo                                              the same on your text
   export PATH=\$PWD/$(dirname "$fwl"):\$PATH
-  fwl read --model $model --blocks all --session book.session book.txt
-  fwl chat --model $model --blocks all --session book.session           and talk about what was read
+  fwl read --model $model --adapter $adapter --session book.session book.txt
+  fwl chat --model $model --adapter $adapter --session book.session   and talk about what was read
   fwl attach --base $model --text your/texts --out runs/mine            a layer trained on your texts
 TEXT
