@@ -11,5 +11,6 @@ void bind_fast(pybind11::module_& module);
 void bind_tokens(pybind11::module_& module);
 void bind_commands(pybind11::module_& module);
 void bind_models(pybind11::module_& module);
+void bind_store(pybind11::module_& module);
 
 }  // namespace fwl
