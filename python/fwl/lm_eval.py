@@ -16,7 +16,10 @@ try:
     from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
     from tqdm import tqdm
 except ImportError as error:
-    raise ImportError(f"fwl.lm_eval: expected lm_eval 0.4.9 or newer, got {error}; pip install lm_eval") from error
+    missing = f"fwl.lm_eval: expected lm_eval 0.4.9 or newer, got {error}; pip install lm_eval"
+    if __name__ == "__main__":
+        sys.exit(missing)
+    raise ImportError(missing) from error
 
 PLACES = ("context", "weights", "both")
 
