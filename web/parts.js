@@ -43,6 +43,7 @@ export function drawLines(svg, lines, unit) {
   svg.replaceChildren(
     element("path", { class: "axis", d: `M0 ${height - 1}H${width}` }),
     element("text", { x: 2, y: 11 }, `${high.toPrecision(3)} ${unit}`),
+    ...(high > low ? [element("text", { x: 2, y: height - 6 }, low.toPrecision(3))] : []),
     ...Object.entries(lines).map(([name, points]) =>
       element("path", { class: name, d: path(points), "stroke-linecap": "round", "stroke-linejoin": "round" })));
 }
