@@ -122,7 +122,7 @@ def test_memories_in_the_blocks_are_compared_with_the_base_alone(trained, tmp_pa
     text, flags = trained[1].read_text()[:300], ["--blocks", "all", "--blocks.chunk-tokens", "16"]
     (tmp_path / "part.txt").write_text(text)
     static = perplexity(trained[0], "--text", tmp_path / "part.txt", "--method", "static")["methods"][0]
-    with serving(trained[0], tmp_path, "--method", "blocks", *flags) as server:
+    with serving(trained[0], tmp_path, *flags) as server:
         answer = server.complete(text, "a", max_tokens=24, temperature=0, fast_scores=True)
         assert any(abs(score["logprob"] - score["slow_logprob"]) > 1e-4 for score in answer["fast_scores"])
         read = server.post("/v1/sessions/b/read", text.encode()).events[-1]  # beside the base alone

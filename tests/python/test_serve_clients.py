@@ -115,8 +115,8 @@ def test_lm_evaluation_harness_scores_and_generates_over_http(server, trained, m
 
     client = completions.LocalCompletionsAPI(base_url=server.url + "/v1/completions", model="model", tokenizer_backend="remote",
                                              batch_size=2, auth_token=server.key)
-    text = trained[1].read_text()
-    parts = [(text[:1], text[1:400]), (text[400:460], text[460:470])]
+    text = trained[1].read_text().lstrip()  # the harness moves spaces from the end of a context to the ending
+    parts = [(text[:1], text[1:400]), (text[400:460].strip(), " and more")]
     answers = client.loglikelihood([ask("loglikelihood", *part) for part in parts], disable_tqdm=True)
     for (context, ending), (log_likelihood, _) in zip(parts, answers, strict=True):
         part = trained[1].parent / "harness.txt"
