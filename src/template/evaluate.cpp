@@ -6,6 +6,19 @@
 #include "template/renderer.h"
 
 namespace fwl {
+namespace {
+
+// The functions that every template knows, unless it gives their names to something else. Undefined for other names.
+TemplateValue function_named(std::string_view name) {
+  if (name == "range") return TemplateFunction::range;
+  if (name == "strftime_now") return TemplateFunction::strftime_now;
+  if (name == "namespace") return TemplateFunction::new_namespace;
+  if (name == "dict") return TemplateFunction::dict;
+  if (name == "raise_exception") return TemplateFunction::raise_exception;
+  return {};
+}
+
+}  // namespace
 
 TemplateValue TemplateRenderer::evaluate(const Expression& expression, const TemplateScope& scope) {
   const TemplateMeter::Level level(meter_);
@@ -16,7 +29,7 @@ TemplateValue TemplateRenderer::evaluate(const Expression& expression, const Tem
       return expression.value;
     case Expression::Kind::name: {
       const auto* found = scope.find(expression.text);
-      return found ? *found : TemplateValue();
+      return found ? *found : function_named(expression.text);
     }
     case Expression::Kind::logical_and:
     case Expression::Kind::logical_or: {
@@ -127,22 +140,29 @@ TemplateValue TemplateRenderer::evaluate_call(const Expression& expression, cons
     return method_result(meter_, function.text, object, evaluate_arguments(expression, scope));
   }
   if (function.kind != Expression::Kind::name) meter_.fail("the name of a function before '('", "another expression");
-  const auto* found = scope.find(function.text);
+  const auto callee = evaluate(function, scope);
   const auto arguments = evaluate_arguments(expression, scope);
-  if (!found) return call_function(function.text, arguments);
-  const auto* macro = std::get_if<const TemplateMacro*>(found);
-  if (!macro) meter_.fail(fmt::format("a function '{}'", printable(function.text)), kind_of(*found));
-  return call_macro(**macro, arguments);
+  if (const auto* macro = std::get_if<const TemplateMacro*>(&callee)) return call_macro(**macro, arguments);
+  if (const auto* known = std::get_if<TemplateFunction>(&callee)) return call_function(*known, arguments);
+  if (is_undefined(callee)) meter_.fail("a known function", "'" + printable(function.text) + "'");
+  meter_.fail(fmt::format("a function '{}'", printable(function.text)), kind_of(callee));
 }
 
-TemplateValue TemplateRenderer::call_function(std::string_view name, const TemplateArguments& arguments) {
-  if (name == "range") return range_result(meter_, arguments);
-  if (name == "strftime_now") return time_text(meter_, arguments);
-  if (name == "namespace") return new_namespace(arguments);
-  if (name == "dict" && arguments.positional.empty()) return dict_value(meter_, arguments.named);
-  if (name == "raise_exception")
-    meter_.refuse(printed(meter_, arguments_by_name(meter_, name, arguments, {"message"})[0]).text());
-  meter_.fail("a known function", "'" + printable(name) + "'");
+TemplateValue TemplateRenderer::call_function(TemplateFunction function, const TemplateArguments& arguments) {
+  switch (function) {
+    case TemplateFunction::range:
+      return range_result(meter_, arguments);
+    case TemplateFunction::strftime_now:
+      return time_text(meter_, arguments);
+    case TemplateFunction::new_namespace:
+      return new_namespace(arguments);
+    case TemplateFunction::dict:
+      if (!arguments.positional.empty()) meter_.fail("dict(name=value, …)", "arguments without names");
+      return dict_value(meter_, arguments.named);
+    case TemplateFunction::raise_exception:
+      break;
+  }
+  meter_.refuse(printed(meter_, arguments_by_name(meter_, "raise_exception", arguments, {"message"})[0]).text());
 }
 
 TemplateValue TemplateRenderer::new_namespace(const TemplateArguments& arguments) {

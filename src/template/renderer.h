@@ -54,7 +54,7 @@ class TemplateRenderer {
   TemplateValue evaluate_slice(const Expression& expression, const TemplateScope& scope);
   TemplateValue evaluate_call(const Expression& expression, const TemplateScope& scope);
   TemplateArguments evaluate_arguments(const Expression& expression, const TemplateScope& scope);
-  TemplateValue call_function(std::string_view name, const TemplateArguments& arguments);
+  TemplateValue call_function(TemplateFunction function, const TemplateArguments& arguments);
   TemplateValue call_macro(const TemplateMacro& macro, const TemplateArguments& arguments);
   TemplateValue new_namespace(const TemplateArguments& arguments);
 

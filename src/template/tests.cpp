@@ -19,7 +19,10 @@ const std::map<std::string, TemplateTest, std::less<>>& tests_of_one_value() {
   using Value = const TemplateValue&;
   static const std::map<std::string, TemplateTest, std::less<>> tests = {
       {"boolean", [](Value value) { return std::holds_alternative<bool>(value); }},
-      {"callable", [](Value value) { return std::holds_alternative<const TemplateMacro*>(value); }},
+      {"callable",
+       [](Value value) {
+         return std::holds_alternative<const TemplateMacro*>(value) || std::holds_alternative<TemplateFunction>(value);
+       }},
       {"defined", [](Value value) { return !is_undefined(value); }},
       {"false", [](Value value) { return std::holds_alternative<bool>(value) && !is_true(value); }},
       {"float", [](Value value) { return std::holds_alternative<double>(value); }},

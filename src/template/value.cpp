@@ -116,8 +116,8 @@ bool is_none(const TemplateValue& value) {
 }
 
 std::string kind_of(const TemplateValue& value) {
-  constexpr std::array names = {"undefined", "none",   "a boolean", "an integer",  "a float",
-                                "a string",  "a list", "a dict",    "a namespace", "a macro"};
+  constexpr std::array names = {"undefined", "none",   "a boolean",   "an integer", "a float",   "a string",
+                                "a list",    "a dict", "a namespace", "a macro",    "a function"};
   static_assert(names.size() == std::variant_size_v<TemplateValue>);
   return names[value.index()];
 }
@@ -147,6 +147,8 @@ bool are_equal(TemplateMeter& meter, const TemplateValue& left, const TemplateVa
   if (const auto* space = std::get_if<TemplateNamespace*>(&left)) return *space == std::get<TemplateNamespace*>(right);
   if (const auto* macro = std::get_if<const TemplateMacro*>(&left))
     return *macro == std::get<const TemplateMacro*>(right);
+  if (const auto* function = std::get_if<TemplateFunction>(&left))
+    return *function == std::get<TemplateFunction>(right);
   return true;  // undefined and none
 }
 

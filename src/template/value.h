@@ -22,10 +22,12 @@ struct TemplateList;
 struct TemplateDict;
 struct TemplateNamespace;
 struct TemplateMacro;
+enum class TemplateFunction { range, strftime_now, new_namespace, dict, raise_exception };
 
-using TemplateValue = std::variant<TemplateUndefined, TemplateNone, bool, int64_t, double,
-                                   std::shared_ptr<const MarkedText>, std::shared_ptr<const TemplateList>,
-                                   std::shared_ptr<const TemplateDict>, TemplateNamespace*, const TemplateMacro*>;
+using TemplateValue =
+    std::variant<TemplateUndefined, TemplateNone, bool, int64_t, double, std::shared_ptr<const MarkedText>,
+                 std::shared_ptr<const TemplateList>, std::shared_ptr<const TemplateDict>, TemplateNamespace*,
+                 const TemplateMacro*, TemplateFunction>;
 using TemplateValues = std::vector<TemplateValue>;
 
 struct TemplateList {

@@ -64,6 +64,9 @@ STATEMENTS = [
     "{% for c in 'äb' %}[{{ c }}]{% endfor %}{% for k in {'p': 1} %}{{ k }}{% endfor %}",
     "{% set x = 1 %}{% for i in [1, 2] %}{{ x }}{% set x = i + 5 %}{{ x }}{% endfor %}{{ x }}",
     "{% for i in [1, 2] %}{{ y }}{% set y = i %}{% endfor %}{{ y is defined }}",
+    "{{ range is defined }}{{ strftime_now is undefined }}{{ raise_exception is callable }}",
+    "{% if strftime_now is defined %}{% set date = strftime_now('%Y') %}{% else %}{% set date = 'never' %}{% endif %}{{ date }}",
+    "{% set range = 3 %}{{ range + 1 }}",
     "{% if true %}{% set z = 'kept' %}{% endif %}{{ z }}",
     "{% set ns = namespace(n=0, seen=[]) %}{% for i in [3, 4] %}{% set ns.n = ns.n + i %}"
     "{% set ns.seen = ns.seen + [i] %}{% endfor %}"

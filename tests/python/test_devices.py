@@ -74,8 +74,8 @@ def test_training_and_what_it_saves_equal_the_cpu(trained, name):
     expect_close(losses(trained / f"{name}-cpu"), losses(trained / f"{name}-far"), 2e-5)
     ours, theirs = (load_file(trained / f"{name}-{device}/model/model.safetensors") for device in DEVICES)
     assert ours.keys() == theirs.keys()
-    for key in ours:
-        assert torch.allclose(ours[key], theirs[key], atol=1e-4), key
+    for key in ours:  # by norm: Adam turns the rounding of a single tiny gradient into a step of full size
+        assert torch.dist(ours[key], theirs[key]) <= 3e-4 * ours[key].norm() + 1e-6, key
 
 
 def test_a_run_resumes_on_the_other_device(trained, tmp_path):
