@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-page bench fuzz fuzz-coverage format lint layout changed sanitize check clean
+.PHONY: help build demo test test-page bench fuzz fuzz-coverage fuzz-server format lint layout changed sanitize check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,12 @@ fuzz-coverage: .venv/.fuzz-ready  ## the same readers under libFuzzer, which loo
 	@$(MAKE) --no-print-directory PRESET=coverage build/coverage/build.ninja
 	@cmake --build build/coverage --target fwl_fuzz_coverage
 	@$(PYTHON) scripts/fuzz_coverage.py build/coverage/fwl_fuzz_coverage --executions $${EXECUTIONS:-1000000}
+
+fuzz-server: build .venv/.test-ready  ## mutated requests to fwl serve under the sanitizers, 100,000 by default (REQUESTS=n)
+	@$(MAKE) --no-print-directory PRESET=asan build/asan/build.ninja
+	@cmake --build build/asan --target fwl_server
+	@ASAN_OPTIONS=detect_leaks=0 $(PYTHON) tests/python/mutated_requests.py --program build/asan/fwl_server \
+		--requests $${REQUESTS:-100000} --out build/asan/requests.json
 
 format: .venv/.lint-ready  ## lay out every C++ file
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i

@@ -1,15 +1,17 @@
-"""Makes a GGUF file of 1.5 billion random weights in Q4_K_M, in the shape of Qwen2.5-1.5B, with an adapter of fresh fast
-weights, and shows the memory and speed of writing and reading with it.
+"""Makes GGUF files of random weights in the shape of published models, and shows the memory and speed of opening them,
+writing with them, and reading a text with and without memories in the blocks.
 
-python benchmarks/large_model.py OUT [--tokens 256 --generate 16 --keep]
+python benchmarks/large_model.py OUT [--shape qwen2.5-1.5b gemma3-270m] [--llama-bench PROGRAM] [--record FILE]
 
-Random weights write nonsense; sizes and products are those of a real model. The file has 1 GB and is removed afterwards
-unless --keep is given. Memory is what the process has resident at most, with the mapped file.
+Random weights write nonsense; sizes and products are those of a real model: 1.5 billion weights in Q4_K_M (1 GB), and Gemma's
+vocabulary of 262,144 tokens in Q8_0 (0.3 GB). Files are removed afterwards unless --keep is given. Memory is what the process has
+resident at most, with the mapped file.
 """
 
 import argparse
-import hashlib
+import datetime
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -19,14 +21,13 @@ from pathlib import Path
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
-from safetensors.numpy import save_file
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "python")]
 import k_quants  # noqa: E402
 
 LAYERS, WIDTH, INNER, HEADS, KV_HEADS, HEAD, WORDS = 28, 1536, 8960, 12, 2, 128, 151936
-ADAPTER_WIDTH = 256
+GEMMA_WORDS = 262144
 
 
 def random_rows(rows, columns, kind, rng):
@@ -104,25 +105,33 @@ def make_file(path):
     writer.close()
 
 
-def make_adapter(folder, model):
-    """A layer that has not been trained; its reading costs what a trained one's does."""
-    rng = np.random.default_rng(1)
+def add_pieces(writer):
+    """A SentencePiece vocabulary of Gemma's size: control tokens, bytes, and pieces of made-up words."""
+    control = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    pieces = ["\u2581", *"abcdefghijklmnopqrstuvwxyz.,", *(f"\u2581w{index}" for index in range(GEMMA_WORDS))]
+    tokens = (control + [f"<0x{byte:02X}>" for byte in range(256)] + pieces)[:GEMMA_WORDS]
+    types = [gguf.TokenType.CONTROL] * 3 + [gguf.TokenType.UNKNOWN] + [gguf.TokenType.BYTE] * 256
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([0.0] * 260 + [-float(rank) for rank in range(len(tokens) - 260)])
+    writer.add_token_types(types + [gguf.TokenType.NORMAL] * (len(tokens) - 260))
+    writer.add_bos_token_id(2)
+    writer.add_eos_token_id(1)
 
-    def normal(*shape):
-        return rng.normal(size=shape).astype(np.float32) * 0.02
 
-    with open(model, "rb") as file:
-        digest = "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
-    folder.mkdir(exist_ok=True)
-    described = json.loads((ROOT / "adapters" / "smollm2-135m" / "adapter.json").read_text())
-    described["base"] = {"architecture": "qwen2", "hash": digest, "name": model.name, "hidden_size": WIDTH}
-    described["layer"]["size"] = ADAPTER_WIDTH
-    (folder / "adapter.json").write_text(json.dumps(described, indent=1))
-    tensors = {"U": normal(WIDTH, ADAPTER_WIDTH), "W": normal(ADAPTER_WIDTH, WIDTH), "a": normal(ADAPTER_WIDTH),
-               "b": normal(WIDTH), "decay_logits": np.full(6, 3.9, np.float32), "gain": np.ones(WIDTH, np.float32),
-               "log_steps": np.full(6, -7, np.float32), "shift": np.zeros(WIDTH, np.float32)}
-    save_file({f"fast.{name}": tensor for name, tensor in tensors.items()}, folder / "adapter.safetensors",
-              {"format": "pt", "base": digest})
+def make_gemma(path):
+    import torch
+    from gguf_writing import write_model
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+
+    torch.manual_seed(0)
+    model = Gemma3ForCausalLM(Gemma3TextConfig(
+        vocab_size=GEMMA_WORDS, hidden_size=640, intermediate_size=2048, num_hidden_layers=18, num_attention_heads=4,
+        num_key_value_heads=1, head_dim=256, sliding_window=512, max_position_embeddings=32768, tie_word_embeddings=True))
+    write_model(path, model, Type.Q8_0, add_pieces)
+
+
+SHAPES = {"qwen2.5-1.5b": make_file, "gemma3-270m": make_gemma}
 
 
 def run(command):
@@ -136,32 +145,63 @@ def run(command):
     return time.perf_counter() - start, usage.ru_maxrss * 1024, output
 
 
+def peer_speed(program, model, options):
+    """Tokens per second of llama.cpp on the same file, reading and writing."""
+    done = subprocess.run([program, "-m", model, "-p", str(options.tokens), "-n", str(options.generate), "-t", "2", "-r", "2", "-o",
+                           "json"], capture_output=True, text=True, check=True)
+    return {"write" if test["n_gen"] else "read": round(test["avg_ts"], 2) for test in json.loads(done.stdout)}
+
+
+def measure(name, options):
+    model = options.out / f"random-{name}.gguf"
+    # A process of its own makes the file: what this one has resident counts as its children's peak.
+    maker = multiprocessing.get_context("spawn").Process(target=SHAPES[name], args=(model,))
+    maker.start()
+    maker.join()
+    size = model.stat().st_size
+    print(f"{model}: {size / 1e6:.0f} MB", flush=True)
+    fwl = str(ROOT / "build" / "release" / "fwl")
+    text = ["--text", str(ROOT / "README.md"), "--max-tokens", str(options.tokens), "--json"]
+    write = [fwl, "generate", "--model", str(model), "--prompt", "Once upon a time", "-n", str(options.generate), "--seed", "1"]
+    commands = {
+        "open": [fwl, "inspect", str(model), "--json"],
+        "write": write,
+        "write with memories in the blocks": [*write, "--blocks", "all"],
+        "read": [fwl, "perplexity", "--model", str(model), *text],
+        "read with memories in the blocks": [fwl, "perplexity", "--model", str(model), "--method", "blocks", *text],
+    }
+    results = {}
+    for command in commands:
+        seconds, resident, output = run(commands[command])
+        results[command] = {"seconds": round(seconds, 2), "resident_mb": round(resident / 1e6), "over_file_mb": round((resident - size) / 1e6),
+                            "over_file": round(resident / size, 3)}
+        if command.startswith("read"):
+            results[command]["tokens_per_second"] = round(json.loads(output)["methods"][0]["tokens_per_second"], 2)
+        print(f"{command}: {json.dumps(results[command])}", flush=True)
+    if options.llama_bench:
+        results["llama.cpp, tokens per second"] = peer_speed(options.llama_bench, model, options)
+    if not options.keep:
+        model.unlink()
+    return {"file_mb": round(size / 1e6), **results}
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, help="a folder with 1 GB of room")
+    parser.add_argument("out", type=Path, help="a folder with 1.5 GB of room")
+    parser.add_argument("--shape", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--tokens", type=int, default=256, help="how many tokens of the text are read")
     parser.add_argument("--generate", type=int, default=16)
+    parser.add_argument("--llama-bench", help="llama.cpp's llama-bench, to compare with")
+    parser.add_argument("--record", type=Path, help="JSON with everything measured")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    model, adapter = options.out / "random-1.5b-q4_k_m.gguf", options.out / "adapter"
-    make_file(model)
-    make_adapter(adapter, model)
-    size = model.stat().st_size
-    print(f"{model}: {size / 1e6:.0f} MB")
-    fwl, text = str(ROOT / "build" / "release" / "fwl"), str(ROOT / "README.md")
-    commands = {
-        "open": [fwl, "inspect", str(model), "--json"],
-        "write": [fwl, "generate", "--model", str(model), "--prompt", "Once upon a time", "-n", str(options.generate)],
-        "read": [fwl, "perplexity", "--model", str(model), "--text", text, "--max-tokens", str(options.tokens)],
-        "read with fast weights": [fwl, "perplexity", "--model", str(model), "--adapter", str(adapter), "--text", text,
-                                   "--max-tokens", str(options.tokens)],
-    }
-    for name, command in commands.items():
-        seconds, resident, _ = run(command)
-        print(f"{name}: {seconds:.1f} s, {resident / 1e6:.0f} MB resident, {resident / size:.2f} of the file")
-    if not options.keep:
-        model.unlink()
+    load = os.getloadavg()[0]
+    shapes = {name: measure(name, options) for name in options.shape}
+    if options.record:
+        record = {"command": f"python benchmarks/large_model.py OUT --record {options.record}", "date": f"{datetime.date.today()}",
+                  "cores": os.cpu_count(), "load_at_start": round(load, 1), "tokens": options.tokens, "shapes": shapes}
+        options.record.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

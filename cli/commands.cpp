@@ -14,6 +14,7 @@ std::vector<Command> all_commands() {
   commands.push_back(attach_command());
   commands.push_back(perplexity_command());
   commands.push_back(tune_command());
+  commands.push_back(fewshot_command());
   commands.push_back(analyze_command());
   commands.push_back(report_command());
   commands.push_back(bench_command());

@@ -14,6 +14,7 @@ Command train_command();
 Command attach_command();
 Command perplexity_command();
 Command tune_command();
+Command fewshot_command();
 Command analyze_command();
 Command report_command();
 Command bench_command();

@@ -21,6 +21,15 @@ namespace fs = std::filesystem;
 constexpr int64_t unlimited_window = 2048;  // of a model without a limit, where a protocol needs windows
 constexpr int64_t usual_segment = 512;      // shorter than a window, so that running estimates come often
 
+WeightFormat weight_format(const std::string& name, const std::vector<std::string>& methods) {
+  const auto format = weight_format_from_name(name);
+  const auto is_dynamic = [](const std::string& method) { return method.starts_with("dynamic-"); };
+  if (!std::ranges::any_of(methods, is_dynamic)) return format;
+  if (format == WeightFormat::quantized)
+    fail("--weights", "fp32 for dynamic evaluation, which updates the weights", "quantized");
+  return WeightFormat::fp32;
+}
+
 }  // namespace
 
 void add_fields(Fields& fields, EvaluationInput& input) {
@@ -40,6 +49,11 @@ void add_fields(Fields& fields, EvaluationInput& input) {
       .range(0, 1 << 24)
       .short_name("c")
       .alias("ctx_size");
+  fields
+      .add("weights", input.weights,
+           "weights of published models: quantised as in the file, dequantised, or auto: fp32 up to 640 MB and for "
+           "dynamic evaluation")
+      .choices({"auto", "quantized", "fp32"});
   fields.add("stride", input.stride, "sliding: tokens scored in each window; 0: half the window").range(0, 1 << 24);
   fields
       .add("segment", input.segment,
@@ -59,10 +73,11 @@ void add_fields(Fields& fields, EvaluationInput& input) {
       .range(1, 1 << 30);
 }
 
-EvaluationData::EvaluationData(const EvaluationInput& input, Console& console) : input_(input) {
+EvaluationData::EvaluationData(const EvaluationInput& input, const std::vector<std::string>& methods, Console& console)
+    : input_(input) {
   if (input.text.empty() == input.tokens.empty())
     throw UsageError(error_line("text", "--text or --tokens", input.text.empty() ? "neither" : "both"));
-  opened_ = open_with_vocabulary(input, WeightFormat::fp32, console);
+  opened_ = open_with_vocabulary(input, weight_format(input.weights, methods), console);
   tokens_ = input.tokens.empty() ? tokenize(console) : std::make_unique<TokenFile>(input.tokens);
   const auto& path = tokens_->path();
   if (tokens_->tokenizer_hash() != model().tokenizer()->hash())

@@ -13,7 +13,7 @@ namespace fwl {
 
 struct EvaluationInput : ModelInput {
   std::vector<std::string> text;
-  std::string tokens, documents = "file";
+  std::string tokens, documents = "file", weights = "auto";
   bool special = false;
   std::string protocol = "stream", reset = "never";
   int64_t context = 0, stride = 0, segment = 0, dynamic_segment = 128, max_tokens = 0;
@@ -27,7 +27,8 @@ void add_fields(Fields& fields, EvaluationInput& input);
 // The opened model and text.
 class EvaluationData {
  public:
-  EvaluationData(const EvaluationInput& input, Console& console);
+  // The methods decide how the weights are opened: dynamic evaluation updates them, so it needs them dense.
+  EvaluationData(const EvaluationInput& input, const std::vector<std::string>& methods, Console& console);
 
   const LanguageModel& model() const { return *opened_.model; }
   const std::string& identity() const { return opened_.identity; }

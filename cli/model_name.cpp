@@ -10,6 +10,7 @@
 
 #include "cli/fetch_known.h"
 #include "files/huggingface_folder.h"
+#include "files/own_folder.h"
 #include "support/error.h"
 #include "support/near_name.h"
 
@@ -74,9 +75,11 @@ std::string model_in(const std::string& flag, const std::string& path, Console& 
   return found;
 }
 
-// Where adapters are found by name: those of the program, and those in the data folder.
+// Where adapters are found by name: those of the source tree, of a wheel, of an installation, and in the data folder.
 std::vector<fs::path> adapter_folders() {
-  return {fs::path(FWL_ADAPTERS), fs::path(default_data_folder()) / "adapters"};
+  const auto own = own_folder();
+  return {fs::path(FWL_ADAPTERS), own / "adapters", own.parent_path() / "share/fwl/adapters",
+          fs::path(default_data_folder()) / "adapters"};
 }
 
 std::vector<std::string> known_adapters() {

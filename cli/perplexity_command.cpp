@@ -231,7 +231,7 @@ int run(Options& options, Console& console) {
                                   "other methods read the text on their own"));
   }
   first_rank_first(this_group(), [&] { find_paths(options.input, console); });
-  EvaluationData data(options.input, console);
+  EvaluationData data(options.input, options.methods, console);
   const auto all = options.together ? side_by_side(data, options, console) : one_by_one(data, options, console);
   for (const auto& series : all) warn_of_rollbacks(series.rollbacks, console);
   constexpr auto broken_text = nlohmann::json::error_handler_t::replace;  // file names may be invalid UTF-8

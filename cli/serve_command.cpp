@@ -25,7 +25,7 @@ struct Options {
   HttpOptions http;
   EngineOptions engine;
   AccessOptions access;
-  std::string name, template_file, sessions, address;
+  std::string method = "auto", name, template_file, sessions, address;
   std::string adapt = "prompt", long_text = "auto";
   int64_t context = 0, max_prompt_tokens = 1 << 20, max_sessions = 64;
   double memory = 4;
@@ -33,6 +33,12 @@ struct Options {
 
 void describe(Fields& fields, Options& options) {
   add_fields(fields, options.input);
+  fields
+      .add("method", options.method,
+           "what learns, as in fwl perplexity: fwl: all fast weights; blocks: memories in the blocks, untrained ones "
+           "where there are no others; static: nothing, unless a request asks for it; auto: all fast weights that "
+           "there are")
+      .choices({"auto", "fwl", "blocks", "static"});
   add_fields(fields, options.http);
   fields.add("api_key_file", options.access.key_file,
              "file with one API key per line; everything but /health needs one");
@@ -57,11 +63,26 @@ void describe(Fields& fields, Options& options) {
   fields.add("address", options.address, "this server's address, told to clients of others that share the sessions");
 }
 
+OpenedModel with_method(OpenedModel opened, const std::string& method, BlockConfig blocks) {
+  if (method == "blocks" && !blocks.is_present() && !opened.model->blocks()) blocks.at = "all";
+  opened = with_blocks(std::move(opened), blocks);
+  const auto& model = *opened.model;
+  if (method == "fwl" && !model.memory() && !model.blocks())
+    fail("--method fwl", "a model with fast weights", "one without",
+         "name an --adapter, or memories with --blocks all");
+  if (method != "blocks" || !model.memory()) return opened;
+  opened.model =
+      std::make_shared<LanguageModel>(model.shared_base(), nullptr, model.shared_tokenizer(), model.blocks());
+  opened.identity += "+blocks";  // sessions of a model without its layer are not those of the whole one
+  return opened;
+}
+
 ServedModel open_served(const Options& options, Console& console) {
   auto input = options.input;
   find_paths(input, console);
   ServedModel served;
-  served.opened = open_with_vocabulary(input, WeightFormat::quantized, console);
+  served.opened =
+      with_method(open_with_vocabulary(input, WeightFormat::quantized, console), options.method, input.blocks);
   served.conventions = read_prompt_conventions(input.model);
   if (!options.template_file.empty())
     served.conventions.chat_template = std::string(MemoryMap(options.template_file).text());
@@ -71,7 +92,7 @@ ServedModel open_served(const Options& options, Console& console) {
   const auto path = std::filesystem::path(input.model);
   served.name = !options.name.empty() ? options.name : path.has_filename() ? path.stem().string() : "model";
   served.created = static_cast<int64_t>(std::time(nullptr));
-  served.adapt = options.adapt;
+  served.adapt = options.method == "static" ? "off" : options.adapt;
   served.max_prompt_tokens = options.max_prompt_tokens;
   served.context = new_context(served.model().base(), options.context, options.long_text);
   return served;

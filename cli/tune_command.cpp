@@ -88,7 +88,7 @@ int run(Options& options, Console& console) {
   const InterruptScope interrupts;
   if (options.low >= options.high) fail("--low", "less than --high", fmt::format("{}", options.low));
   find_paths(options.input, console);
-  EvaluationData data(options.input, console);
+  EvaluationData data(options.input, {options.method}, console);
   Search search(options, data, console);
   const double plain = search.loss_of({"static", 0, {}});
   search.run();

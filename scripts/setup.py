@@ -1,6 +1,6 @@
 """Installs what fwl needs, as listed in dependencies.toml: system packages, then .venv with the Python packages.
 
-Usage: python3 scripts/setup.py [build|test|lint|fuzz|bench|page]     (standard library only; safe to repeat)
+Usage: python3 scripts/setup.py [build|test|lint|fuzz|bench|page|lm_eval]     (standard library only; safe to repeat)
 """
 
 import os
@@ -78,7 +78,7 @@ def main():
     dependencies = tomllib.loads((ROOT / "dependencies.toml").read_text())
     system, python = dependencies["system"], dependencies["python"]
     groups = {"build": python["build"], "test": python["test"], "lint": {}, "fuzz": {}, "page": {},
-              "bench": python["test"]}
+              "bench": python["test"], "lm_eval": {**python["test"], **python["lm_eval"]}}
     if group not in groups:
         stop(f"expected one of {', '.join(groups)}, got {group}")
     install_system(list(system.get(group, {})))

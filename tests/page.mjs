@@ -113,17 +113,16 @@ try {
     await page.locator("#offline").waitFor({ state: "hidden", timeout: 20000 });
     await page.locator("article.assistant").waitFor();
   });
-  await step("forgets", async () => {
-    await page.click("#forget");
-    await page.locator("#status").getByText("Forgotten").waitFor();
-    assert.equal(await page.locator("#sessions").getByText(/^notes-/).count(), 0);
-  });
   await step("fits a phone, in the dark", async () => {
-    await page.locator("#sessions").getByText("notes", { exact: true }).click();
     await page.setViewportSize({ width: 390, height: 780 });
     await page.emulateMedia({ colorScheme: "dark" });
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing to scroll sideways");
     await page.screenshot({ path: `${folder}/phone.png` });
+  });
+  await step("forgets", async () => {
+    await page.click("#forget");
+    await page.locator("#status").getByText("Forgotten").waitFor();
+    assert.equal(await page.locator("#sessions").getByText(/^notes-/).count(), 0);
   });
   await step("every control has a name", async () => {
     const nameless = await page.evaluate(() => [...document.querySelectorAll("button, input, textarea, a, svg")]

@@ -5,6 +5,7 @@ const $ = (id) => document.getElementById(id);
 const remembered = (key, value) => value === undefined ? localStorage.getItem(key) : localStorage.setItem(key, value);
 
 let session = remembered("fwl-session");
+let names = [];  // of all sessions
 let messages = [];
 let hasTemplate = true;
 let running = null;  // an AbortController while the server works for us
@@ -12,13 +13,18 @@ const drifts = [];   // of this session, request by request
 
 function say(text) { $("status").textContent = text; }
 
+function size(bytes) {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toPrecision(3)} MB`;
+}
+
 async function call(method, path, body, options = {}) {
   let response;
   try {
     response = await fetch(path, { method, body, ...options });
   } catch (error) {
-    if (error.name !== "AbortError") showOffline();
-    throw error;
+    if (error.name === "AbortError") throw error;
+    showOffline();
+    throw new Error("The server is away: nothing was sent.");
   }
   $("offline").hidden = true;
   if (response.ok) return response;
@@ -78,6 +84,7 @@ async function busyWhile(action, onFailure) {
   running = new AbortController();
   $("stop").hidden = false;
   $("send").hidden = true;
+  $("log").setAttribute("aria-busy", "true");  // an answer is read out when it is whole
   try {
     await action(running.signal);
   } catch (error) {
@@ -87,6 +94,7 @@ async function busyWhile(action, onFailure) {
     running = null;
     $("stop").hidden = true;
     $("send").hidden = false;
+    $("log").removeAttribute("aria-busy");
     await refresh().catch((error) => say(error.message));
   }
 }
@@ -130,7 +138,8 @@ async function readDocument(file) {
       if (event.perplexity === null) continue;
       points.with.push([event.tokens, event.perplexity]);
       points.without.push([event.tokens, event.slow_perplexity]);
-      drawLines($("perplexity"), points, "perplexity");
+      const settled = Math.ceil(points.with.length / 10);  // the first tokens are off the scale
+      drawLines($("perplexity"), { with: points.with.slice(settled), without: points.without.slice(settled) }, "perplexity");
       const numbers = `perplexity ${event.perplexity.toFixed(2)} with fast weights, ${event.slow_perplexity.toFixed(2)} without`;
       $("reading-note").textContent = `${file.name}: ${event.tokens} of ${event.total} tokens, ${numbers}`;
     }
@@ -142,6 +151,7 @@ async function readDocument(file) {
 
 async function refresh() {
   const list = (await getJson("v1/sessions")).data;
+  names = list.map((one) => one.id);
   if (!list.some((one) => one.id === session) && session) list.unshift({ id: session });
   $("sessions").replaceChildren(...list.map((one) => {
     const button = document.createElement("button");
@@ -160,11 +170,12 @@ async function showState(exists) {
   if (!exists) return;
   const facts = await getJson(`v1/sessions/${session}`);
   $("facts").textContent = `${facts.tokens_read} tokens read, ${facts.fast_tokens} learned from, ` +
-    `${(facts.memory_bytes / 1e6).toPrecision(2)} MB`;
+    size(facts.memory_bytes);
   $("export").href = `v1/sessions/${session}/export`;
   const weights = Object.values(facts.drift);
   const drift = weights.length ? 100 * Math.max(...weights) : 0;
   if (drifts.at(-1)?.[1] !== drift) drifts.push([drifts.length, drift]);
+  $("drift-chart").hidden = drifts.length < 2;
   drawLines($("drift"), { with: drifts }, "%");
   return facts;
 }
@@ -195,8 +206,12 @@ async function change(action, note) {
   }
 }
 
+// "notes", "notes-2", "notes-3", …: the first that is free.
 function newName(base) {
-  return `${base}-${Date.now().toString(36)}`.slice(-64);
+  const stem = base.replace(/-\d+$/, "").slice(0, 56);
+  let name = stem;
+  for (let number = 2; names.includes(name); ++number) name = `${stem}-${number}`;
+  return name;
 }
 
 // --- start
@@ -206,6 +221,7 @@ async function start() {
     const props = await getJson("props");
     hasTemplate = props.chat_template !== "";
     $("model").textContent = props.model_alias + (hasTemplate ? "" : " (continues texts: it has no chat template)");
+    await refresh();
     await choose(session ?? newName("talk"));
   } catch (error) {
     say(error.message);
@@ -256,6 +272,7 @@ $("forget").addEventListener("click", () => {
   if (!confirm(`Forget ${session} and everything that it has learned?`)) return;
   change(async () => {
     await call("DELETE", `v1/sessions/${session}`);
+    names = names.filter((name) => name !== session);
     session = newName("talk");
   }, "Forgotten.");
 });

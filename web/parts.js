@@ -35,7 +35,7 @@ export function drawLines(svg, lines, unit) {
   const [left, right] = [Math.min(...all.map(([x]) => x)), Math.max(...all.map(([x]) => x))];
   const [low, high] = [Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y))];
   const place = ([x, y]) => [
-    4 + (width - 8) * (right > left ? (x - left) / (right - left) : 0.5),
+    40 + (width - 44) * (right > left ? (x - left) / (right - left) : 0.5),
     height - 6 - (height - 24) * (high > low ? (y - low) / (high - low) : 0.5)];
   const path = (points) => points.length === 1
     ? `M${place(points[0]).join(" ")}h4`
@@ -43,6 +43,7 @@ export function drawLines(svg, lines, unit) {
   svg.replaceChildren(
     element("path", { class: "axis", d: `M0 ${height - 1}H${width}` }),
     element("text", { x: 2, y: 11 }, `${high.toPrecision(3)} ${unit}`),
+    ...(high > low ? [element("text", { x: 2, y: height - 6 }, low.toPrecision(3))] : []),
     ...Object.entries(lines).map(([name, points]) =>
       element("path", { class: name, d: path(points), "stroke-linecap": "round", "stroke-linejoin": "round" })));
 }

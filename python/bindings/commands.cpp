@@ -1,4 +1,6 @@
-// Runs a command of the program inside Python, as one rank of a process group that torch.distributed has made.
+// Runs a command of the program inside Python, alone or as one rank of a process group that torch.distributed has made.
+#include <unistd.h>
+
 #include <iostream>
 #include <optional>
 
@@ -21,7 +23,9 @@ int run_command(const std::vector<std::string>& arguments, const std::optional<s
   const GroupScope scope(group, timeout_seconds);
   std::ostream nowhere(nullptr);
   const bool is_first = this_group().is_first();
-  Console console(is_first ? std::cout : nowhere, std::cerr, false);
+  const bool is_alone = !group;
+  Console console(is_first ? std::cout : nowhere, std::cerr, is_alone && isatty(STDERR_FILENO) != 0,
+                  is_alone && isatty(STDOUT_FILENO) != 0);
   if (!is_first) console.be_quiet();
   return run_command_line(arguments, console);
 }
@@ -31,7 +35,8 @@ int run_command(const std::vector<std::string>& arguments, const std::optional<s
 void bind_commands(pybind11::module_& module) {
   module.def("run_command", &run_command, pybind11::arg("arguments"), pybind11::arg("group") = std::nullopt,
              pybind11::arg("timeout_seconds") = 0, pybind11::call_guard<pybind11::gil_scoped_release>(),
-             "Runs a command line of fwl as a rank of the named process group, and returns the exit code.");
+             "Runs a command line of fwl, as a rank of the named process group if there is one, and returns the exit "
+             "code.");
 }
 
 }  // namespace fwl

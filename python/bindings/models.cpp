@@ -111,16 +111,6 @@ void bind_base(py::module_& module) {
              "A base model with fresh weights; settings by the names that fwl train has under model.*, e.g. layers=2.");
 }
 
-BlockConfig block_config(const py::object& settings) {
-  const auto text = py::module_::import("json").attr("dumps")(settings).cast<std::string>();
-  BlockConfig config;
-  Fields fields;
-  add_fields(fields, config);
-  fields.set_json("blocks", {{"blocks", nlohmann::json::parse(text)}});
-  fields.check("blocks");
-  return config;
-}
-
 std::vector<int64_t> generate(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,
                               int64_t top_k, double top_p, double min_p, double repeat_penalty,
                               const std::string& adapt, Count seed) {
@@ -251,6 +241,16 @@ void bind_language_model(py::module_& module) {
 }
 
 }  // namespace
+
+BlockConfig block_config(const py::object& settings) {
+  const auto text = py::module_::import("json").attr("dumps")(settings).cast<std::string>();
+  BlockConfig config;
+  Fields fields;
+  add_fields(fields, config);
+  fields.set_json("blocks", {{"blocks", nlohmann::json::parse(text)}});
+  fields.check("blocks");
+  return config;
+}
 
 void bind_models(py::module_& module) {
   bind_base(module);

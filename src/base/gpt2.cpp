@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/products.h"
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "support/error.h"
 
@@ -70,7 +71,8 @@ at::Tensor Gpt2::run(const TokenRows& rows, const BaseCall& call) const {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), rows, call), call);
     const auto input = normed(x, layer.inner_norm);
-    const auto inner = at::gelu(product(input, layer.up.weight) + layer.up.bias, "tanh");  // N,inner
+    const auto inner = by_rows(product(input, layer.up.weight) + layer.up.bias,
+                               [](const at::Tensor& row) { return at::gelu(row, "tanh"); });  // N,inner
     const auto output = product(inner, layer.down.weight) + layer.down.bias;
     x = x + dropped(with_addition(call, index, input, output, rows), call);
   }

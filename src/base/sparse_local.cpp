@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/products.h"
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "support/error.h"
 
@@ -88,7 +89,8 @@ at::Tensor SparseLocal::run(const TokenRows& rows, const BaseCall& call) const {
     const auto& layer = layers_[static_cast<size_t>(index)];
     x = x + dropped(attention(layer, index, normed(x, layer.attention_norm), angles, rows), call);
     const auto input = normed(x, layer.inner_norm);
-    const auto inner = at::gelu(product(input, layer.up.t()) + layer.up_bias);  // N,inner
+    const auto inner = by_rows(product(input, layer.up.t()) + layer.up_bias,
+                               [](const at::Tensor& row) { return at::gelu(row); });  // N,inner
     const auto output = product(inner, layer.down.t()) + layer.down_bias;
     x = x + dropped(with_addition(call, index, input, output, rows), call);
   }

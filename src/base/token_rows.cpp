@@ -1,5 +1,8 @@
 #include "base/token_rows.h"
 
+#include <ATen/Parallel.h>
+
+#include "engine/products.h"
 #include "engine/torch.h"
 
 namespace fwl {
@@ -37,8 +40,23 @@ at::Tensor TokenRows::rows_of(size_t span, const at::Tensor& all) const {
 }
 
 at::Tensor TokenRows::for_each_span(const std::function<at::Tensor(size_t)>& function) const {
-  std::vector<at::Tensor> parts;
-  for (size_t span = 0; span < spans_.size(); ++span) parts.push_back(function(span).flatten(0, 1));
+  std::vector<at::Tensor> parts(spans_.size());
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (auto span = static_cast<size_t>(begin); span < static_cast<size_t>(end); ++span)
+      parts[span] = function(span).flatten(0, 1);
+  };
+  const auto count = static_cast<int64_t>(spans_.size());
+  // Single tokens are too little work for several threads each: the threads divide the spans.
+  const bool is_divided = tokens_.numel() == count && tokens_.is_cpu() && !at::GradMode::is_enabled();
+  const auto precision = product_precision();
+  if (is_divided)
+    at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+      const at::NoGradGuard no_grad;
+      const PrecisionScope same(precision);
+      run(begin, end);
+    });
+  else
+    run(0, count);
   return joined_rows(parts);
 }
 

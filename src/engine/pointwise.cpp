@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "kernels/kernels.h"
 
@@ -99,13 +100,16 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
 }
 
 at::Tensor gated(GateActivation activation, const at::Tensor& gate, const at::Tensor& up) {
-  return activation == GateActivation::silu ? swiglu(gate, up) : at::gelu(gate, "tanh") * up;
+  if (activation == GateActivation::silu) return swiglu(gate, up);
+  return by_rows(gate, [](const at::Tensor& rows) { return at::gelu(rows, "tanh"); }) * up;
 }
 
 RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions, const at::TensorOptions& options,
                            double scale) {
   const auto angles = at::outer(positions.to(frequencies.options()), frequencies);  // T,d/2
-  return {angles.cos().mul_(scale).to(options), angles.sin().mul_(scale).to(options)};
+  const auto cosines = by_rows(angles, [](const at::Tensor& rows) { return rows.cos(); });
+  const auto sines = by_rows(angles, [](const at::Tensor& rows) { return rows.sin(); });
+  return {(cosines * scale).to(options), (sines * scale).to(options)};
 }
 
 RotaryAngles rotary_angles(const at::Tensor& frequencies, int64_t first, int64_t count) {

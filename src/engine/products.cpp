@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "support/cpu.h"
 #include "support/discardable.h"
@@ -194,6 +195,9 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, dou
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
   end_if_discarded();
+  if (has_independent_rows() && b.dim() == 2 && a.is_cpu() && a.scalar_type() == at::kFloat &&
+      !at::GradMode::is_enabled())
+    return product_by_rows(a, b);
   return uses_bf16(a) ? Bf16Product::apply(a, b) : at::matmul(a, b);
 }
 

@@ -48,6 +48,7 @@ std::string checksum_of_file(const std::string& path, std::string_view published
     throw_if_interrupted();
     const auto block = map.text().substr(done, block_bytes);
     checksum.update(block.data(), block.size());
+    map.release_pages(done, block.size());
     done += block.size();
     if (progress) progress({static_cast<int64_t>(done), static_cast<int64_t>(map.size()), "bytes", {}});
   }

@@ -38,6 +38,10 @@ void MemoryMap::map(int file) {
   data_ = static_cast<const std::byte*>(memory);
 }
 
+void MemoryMap::release_pages(size_t offset, size_t count) const {
+  (void)madvise(const_cast<std::byte*>(data_) + offset, count, MADV_DONTNEED);  // advice: it may fail
+}
+
 MemoryMap::~MemoryMap() {
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
 }

@@ -22,6 +22,9 @@ class MemoryMap {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
+  // Pages that were read no longer count as memory of this process; `offset` is a multiple of the page size.
+  void release_pages(size_t offset, size_t count) const;
+
  private:
   void map(int file);
 

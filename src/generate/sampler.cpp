@@ -35,6 +35,28 @@ void keep_min_p(Candidates& all, double min_p) {
   all.erase(std::max(past, all.begin() + 1), all.end());
 }
 
+// The likeliest tokens, likeliest first. The least likely of those kept is at the front of a heap, so that most tokens
+// cost one comparison.
+Candidates likeliest(std::span<const float> logits, size_t most) {
+  Candidates kept;
+  kept.reserve(most);
+  for (size_t token = 0; token < logits.size(); ++token) {
+    const float logit = logits[token];
+    if (std::isnan(logit)) fail("generation", "finite logits", "NaN", "the model's weights diverged");
+    const Sampler::Candidate one{static_cast<int64_t>(token), logit, 0};
+    if (kept.size() < most) {
+      kept.push_back(one);
+      std::ranges::push_heap(kept, is_likelier);
+    } else if (is_likelier(one, kept.front())) {
+      std::ranges::pop_heap(kept, is_likelier);
+      kept.back() = one;
+      std::ranges::push_heap(kept, is_likelier);
+    }
+  }
+  std::ranges::sort_heap(kept, is_likelier);
+  return kept;
+}
+
 }  // namespace
 
 void add_fields(Fields& fields, SamplerOptions& options) {
@@ -72,15 +94,9 @@ std::vector<float> Sampler::penalized(std::span<const float> logits, std::span<c
 std::vector<Sampler::Candidate> Sampler::candidates(std::span<const float> logits,
                                                     std::span<const int64_t> recent) const {
   const auto changed = penalized(logits, recent);
-  Candidates all(changed.size());
-  for (size_t token = 0; token < all.size(); ++token) {
-    if (std::isnan(changed[token])) fail("generation", "finite logits", "NaN", "the model's weights diverged");
-    all[token] = {static_cast<int64_t>(token), changed[token], 0};
-  }
   const auto most = static_cast<size_t>(options_.top_k);
-  const size_t kept = options_.temperature == 0 ? 1 : most == 0 ? all.size() : std::min(most, all.size());
-  std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(kept), is_likelier);
-  all.resize(kept);
+  const size_t kept = options_.temperature == 0 ? 1 : most == 0 ? changed.size() : std::min(most, changed.size());
+  auto all = likeliest(changed, kept);
   set_probabilities(all, 1);
   if (kept == 1) return all;
   keep_top_p(all, options_.top_p);

@@ -205,4 +205,9 @@ FWL_FOR_EACH_CPU float dot(const float* __restrict__ a, const float* __restrict_
   return total;
 }
 
+FWL_FOR_EACH_CPU void add_scaled_row(const float* __restrict__ row, float factor, float* __restrict__ out,
+                                     int64_t count) {
+  for (int64_t index = 0; index < count; ++index) out[index] += factor * row[index];
+}
+
 }  // namespace fwl

@@ -8,6 +8,9 @@ namespace fwl {
 
 float dot(const float* a, const float* b, int64_t count);
 
+// out += factor * row
+void add_scaled_row(const float* row, float factor, float* out, int64_t count);
+
 // Softmax of scale * (row + extra) without the division, in place; extra may be null. Returns one over the sum.
 float attention_weights(float* row, const float* extra, float scale, int64_t count);
 

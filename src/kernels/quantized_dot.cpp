@@ -40,60 +40,83 @@ FWL_AVX2 inline float sum_of(__m256 values) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
+// total + scale * <weights, x> for a block of 32.
+FWL_AVX2 inline __m256 with_block(__m256 total, const __m256 (&weights)[4], const float* x, float scale) {
+  __m256 first = _mm256_mul_ps(weights[0], _mm256_loadu_ps(x));
+  __m256 second = _mm256_mul_ps(weights[1], _mm256_loadu_ps(x + 8));
+  first = _mm256_fmadd_ps(weights[2], _mm256_loadu_ps(x + 16), first);
+  second = _mm256_fmadd_ps(weights[3], _mm256_loadu_ps(x + 24), second);
+  return _mm256_fmadd_ps(_mm256_set1_ps(scale), _mm256_add_ps(first, second), total);
+}
+
+// Products of one row with some vectors, which share the unpacked weights. A vector's sums do not depend on the others.
+// x: vectors,columns   sums of blocks: vectors,blocks   results: one per vector, `stride` apart
+
 // Q4_0 and Q4_1: a half scale, for Q4_1 a half minimum, 16 bytes of nibbles. <scale * q + minimum, x> per block is
 // scale * <q, x> + minimum * sum(x), and the sums of x are the same for every row.
-template <bool has_minimum>
-FWL_AVX2 float dot_nibbles(const uint8_t* row, const float* x, const float* block_sums, int64_t blocks) {
+template <bool has_minimum, int vectors>
+FWL_AVX2 void dot_nibbles(const uint8_t* row, const float* x, const float* block_sums, int64_t blocks, float* results,
+                          int64_t stride) {
   constexpr int header = has_minimum ? 4 : 2;
   const __m128i low_nibbles = _mm_set1_epi8(15);
-  __m256 total = _mm256_setzero_ps();
-  float minima = 0;
+  __m256 totals[vectors];
+  float minima[vectors] = {};
+  for (auto& total : totals) total = _mm256_setzero_ps();
   for (int64_t block = 0; block < blocks; ++block, row += header + 16, x += 32) {
     const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + header));
     const __m128i low = _mm_and_si128(packed, low_nibbles);
     const __m128i high = _mm_and_si128(_mm_srli_epi16(packed, 4), low_nibbles);
-    __m256 first = _mm256_mul_ps(floats_of_unsigned(low), _mm256_loadu_ps(x));
-    __m256 second = _mm256_mul_ps(floats_of_unsigned(_mm_srli_si128(low, 8)), _mm256_loadu_ps(x + 8));
-    first = _mm256_fmadd_ps(floats_of_unsigned(high), _mm256_loadu_ps(x + 16), first);
-    second = _mm256_fmadd_ps(floats_of_unsigned(_mm_srli_si128(high, 8)), _mm256_loadu_ps(x + 24), second);
-    const float scale = half_at(row);
-    total = _mm256_fmadd_ps(_mm256_set1_ps(scale), _mm256_add_ps(first, second), total);
-    minima += (has_minimum ? half_at(row + 2) : -8 * scale) * block_sums[block];
+    const __m256 weights[4] = {floats_of_unsigned(low), floats_of_unsigned(_mm_srli_si128(low, 8)),
+                               floats_of_unsigned(high), floats_of_unsigned(_mm_srli_si128(high, 8))};
+    const float scale = half_at(row), minimum = has_minimum ? half_at(row + 2) : -8 * scale;
+    for (int vector = 0; vector < vectors; ++vector) {
+      totals[vector] = with_block(totals[vector], weights, x + vector * 32 * blocks, scale);
+      minima[vector] += minimum * block_sums[vector * blocks + block];
+    }
   }
-  return sum_of(total) + minima;
+  for (int vector = 0; vector < vectors; ++vector) results[vector * stride] = sum_of(totals[vector]) + minima[vector];
 }
 
 // Q8_0: a half scale and 32 signed bytes.
-FWL_AVX2 float dot_bytes(const uint8_t* row, const float* x, int64_t blocks) {
-  __m256 total = _mm256_setzero_ps();
+template <int vectors>
+FWL_AVX2 void dot_bytes(const uint8_t* row, const float* x, int64_t blocks, float* results, int64_t stride) {
+  __m256 totals[vectors];
+  for (auto& total : totals) total = _mm256_setzero_ps();
   for (int64_t block = 0; block < blocks; ++block, row += 34, x += 32) {
-    __m256 first = _mm256_mul_ps(floats_of_signed(row + 2), _mm256_loadu_ps(x));
-    __m256 second = _mm256_mul_ps(floats_of_signed(row + 10), _mm256_loadu_ps(x + 8));
-    first = _mm256_fmadd_ps(floats_of_signed(row + 18), _mm256_loadu_ps(x + 16), first);
-    second = _mm256_fmadd_ps(floats_of_signed(row + 26), _mm256_loadu_ps(x + 24), second);
-    total = _mm256_fmadd_ps(_mm256_set1_ps(half_at(row)), _mm256_add_ps(first, second), total);
+    const __m256 weights[4] = {floats_of_signed(row + 2), floats_of_signed(row + 10), floats_of_signed(row + 18),
+                               floats_of_signed(row + 26)};
+    const float scale = half_at(row);
+    for (int vector = 0; vector < vectors; ++vector)
+      totals[vector] = with_block(totals[vector], weights, x + vector * 32 * blocks, scale);
   }
-  return sum_of(total);
+  for (int vector = 0; vector < vectors; ++vector) results[vector * stride] = sum_of(totals[vector]);
 }
 
 // BF16: the upper halves of floats.
-FWL_AVX2 float dot_bf16(const uint8_t* row, const float* x, int64_t eights) {
-  __m256 first = _mm256_setzero_ps(), second = _mm256_setzero_ps();
-  int64_t index = 0;
-  for (; index + 2 <= eights; index += 2, row += 32, x += 16) {
-    first = _mm256_fmadd_ps(floats_of_bf16(row), _mm256_loadu_ps(x), first);
-    second = _mm256_fmadd_ps(floats_of_bf16(row + 16), _mm256_loadu_ps(x + 8), second);
+template <int vectors>
+FWL_AVX2 void dot_bf16(const uint8_t* row, const float* x, int64_t columns, float* results, int64_t stride) {
+  __m256 totals[vectors][2];
+  for (auto& pair : totals) pair[0] = pair[1] = _mm256_setzero_ps();
+  for (int64_t column = 0, part = 0; column < columns; column += 8, part ^= 1) {
+    const __m256 weights = floats_of_bf16(row + 2 * column);
+    for (int vector = 0; vector < vectors; ++vector)
+      totals[vector][part] =
+          _mm256_fmadd_ps(weights, _mm256_loadu_ps(x + vector * columns + column), totals[vector][part]);
   }
-  if (index < eights) first = _mm256_fmadd_ps(floats_of_bf16(row), _mm256_loadu_ps(x), first);
-  return sum_of(_mm256_add_ps(first, second));
+  for (int vector = 0; vector < vectors; ++vector)
+    results[vector * stride] = sum_of(_mm256_add_ps(totals[vector][0], totals[vector][1]));
 }
 
-FWL_AVX2 float dot_f16(const uint8_t* row, const float* x, int64_t eights) {
-  __m256 total = _mm256_setzero_ps();
-  for (int64_t index = 0; index < eights; ++index, row += 16, x += 8)
-    total = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row))), _mm256_loadu_ps(x),
-                            total);
-  return sum_of(total);
+template <int vectors>
+FWL_AVX2 void dot_f16(const uint8_t* row, const float* x, int64_t columns, float* results, int64_t stride) {
+  __m256 totals[vectors];
+  for (auto& total : totals) total = _mm256_setzero_ps();
+  for (int64_t column = 0; column < columns; column += 8) {
+    const __m256 weights = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 2 * column)));
+    for (int vector = 0; vector < vectors; ++vector)
+      totals[vector] = _mm256_fmadd_ps(weights, _mm256_loadu_ps(x + vector * columns + column), totals[vector]);
+  }
+  for (int vector = 0; vector < vectors; ++vector) results[vector * stride] = sum_of(totals[vector]);
 }
 
 bool has_avx2() {
@@ -102,26 +125,27 @@ bool has_avx2() {
 }
 
 // False if there is no kernel for the type.
+template <int vectors>
 bool direct_dot(GgufType type, const uint8_t* row, int64_t columns, const float* x, const float* block_sums,
-                float& result) {
+                float* results, int64_t stride) {
   if (!has_avx2()) return false;
   switch (type) {
     case GgufType::Q4_0:
-      result = dot_nibbles<false>(row, x, block_sums, columns / 32);
+      dot_nibbles<false, vectors>(row, x, block_sums, columns / 32, results, stride);
       return true;
     case GgufType::Q4_1:
-      result = dot_nibbles<true>(row, x, block_sums, columns / 32);
+      dot_nibbles<true, vectors>(row, x, block_sums, columns / 32, results, stride);
       return true;
     case GgufType::Q8_0:
-      result = dot_bytes(row, x, columns / 32);
+      dot_bytes<vectors>(row, x, columns / 32, results, stride);
       return true;
     case GgufType::BF16:
       if (columns % 8) return false;
-      result = dot_bf16(row, x, columns / 8);
+      dot_bf16<vectors>(row, x, columns, results, stride);
       return true;
     case GgufType::F16:
       if (columns % 8) return false;
-      result = dot_f16(row, x, columns / 8);
+      dot_f16<vectors>(row, x, columns, results, stride);
       return true;
     default:
       return false;
@@ -130,7 +154,8 @@ bool direct_dot(GgufType type, const uint8_t* row, int64_t columns, const float*
 
 #else
 
-bool direct_dot(GgufType, const uint8_t*, int64_t, const float*, const float*, float&) {
+template <int vectors>
+bool direct_dot(GgufType, const uint8_t*, int64_t, const float*, const float*, float*, int64_t) {
   return false;
 }
 
@@ -148,16 +173,20 @@ void quantized_dot(GgufType type, const uint8_t* rows, int64_t row_count, int64_
   for (int64_t row = 0; row < row_count; ++row) {
     const uint8_t* bytes = rows + row * row_bytes;
     dense.clear();
-    for (int64_t vector = 0; vector < count; ++vector) {
+    for (int64_t vector = 0, some = 0; vector < count; vector += some) {
       const float* x = vectors + vector * columns;
-      float& result = out[vector * out_stride + row];
+      float* results = out + vector * out_stride + row;
       const float* sums = needs_sums ? block_sums.data() + vector * blocks : nullptr;
-      if (direct_dot(type, bytes, columns, x, sums, result)) continue;
+      some = count - vector >= 4 ? 4 : 1;
+      if (some == 4 ? direct_dot<4>(type, bytes, columns, x, sums, results, out_stride)
+                    : direct_dot<1>(type, bytes, columns, x, sums, results, out_stride))
+        continue;
       if (dense.empty()) {
         dense.resize(static_cast<size_t>(columns));
         dequantize(type, {reinterpret_cast<const std::byte*>(bytes), static_cast<size_t>(row_bytes)}, dense);
       }
-      result = dot(dense.data(), x, columns);
+      for (int64_t index = 0; index < some; ++index)
+        results[index * out_stride] = dot(dense.data(), x + index * columns, columns);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "support/error.h"
 
@@ -51,6 +52,7 @@ void advance(const LanguageModel& model, const std::vector<SessionStep>& steps) 
     const auto own = reader.use(*pass);
     if (own.addition) call = own;
   }
+  const IndependentRows independent;
   const auto hidden = model.base().read(spans, call);
   for (size_t index = 0; index < steps.size(); ++index)
     steps[index].session->last_hidden = hidden[index].select(1, 0).clone();  // 1,D
@@ -99,6 +101,7 @@ std::vector<at::Tensor> TokenStepper::next_logits(const std::vector<TokenStepper
     shared.push_back(index);
   }
   if (rows.empty()) return logits;
+  const IndependentRows independent;
   const auto all = steppers.front()->model_.base().head()->logits(at::cat(rows));  // N,V
   for (size_t row = 0; row < shared.size(); ++row) logits[shared[row]] = all.narrow(0, static_cast<int64_t>(row), 1);
   return logits;

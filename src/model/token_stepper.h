@@ -32,7 +32,7 @@ class TokenStepper {
   at::Tensor next_logits();  // 1,V
   void read(int64_t token);  // after next_logits
   // The same for several sessions over one model: in one product of the head where it is the same for all, and in one
-  // pass of the base.
+  // pass of the base. Each gets the bits that it would get alone.
   static std::vector<at::Tensor> next_logits(const std::vector<TokenStepper*>& steppers);  // each 1,V
   struct Step {
     TokenStepper* stepper;

@@ -16,7 +16,9 @@ json tokenize(const ServedModel& model, const json& body) {
   bool adds_begin = false;
   for (const auto* key : {"add_special", "add_special_tokens"})
     if (body.contains(key) && body[key].is_boolean()) adds_begin = body[key].get<bool>();
-  const bool is_markup = body.value("parse_special", json()) == true;
+  // Clients look up control tokens by their text: a text that is nothing but one is taken for it.
+  const bool is_control = text == model.conventions.begin_text || text == model.conventions.end_text;
+  const bool is_markup = body.value("parse_special", json(is_control)) == true;
   const auto tokens = model.encode(is_markup ? MarkedText::all_markup(text) : MarkedText::plain(text), adds_begin);
   json answer = {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.context.context_tokens}};
   if (body.value("with_pieces", json()) == true) {

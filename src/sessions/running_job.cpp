@@ -31,6 +31,7 @@ RunningJob::RunningJob(Job job, const LanguageModel& model, StoredSession stored
   auto& session = stored_.session;
   const auto& request = job_.request;
   if (prompt_.starts_new_context) model_.forget_context(session);
+  if (request.wants_slow && model_.blocks()) without_blocks_ = session.clone();
   result_.kept_tokens = session.tokens_read();
   result_.prompt.total = static_cast<int64_t>(prompt_.tokens.size());
   if (prompt_.tokens.empty() && request.generation.max_tokens > 0 && !session.last_hidden.defined())
@@ -71,8 +72,9 @@ void RunningJob::read_plainly(std::span<const TokenId> part) {
   const std::vector<int64_t> ids(part.begin(), part.end());
   const auto& request = job_.request;
   const auto rows = at::tensor(ids, at::kLong).unsqueeze(0);  // 1,T
-  const auto losses =
-      model_.read(rows, stored_.session, {.adaptation = request.reading, .wants_slow_loss = request.wants_slow});
+  auto losses = model_.read(rows, stored_.session,
+                            {.adaptation = request.reading, .wants_slow_loss = request.wants_slow && !without_blocks_});
+  if (without_blocks_) losses.slow = model_.read(rows, *without_blocks_, {Adaptation::off}).adapted;
   const auto loss_sum = losses.adapted.sum(at::kDouble).item<double>();
   if (has_diverged(loss_sum, losses.adapted.numel()) && model_.blocks())
     model_.read(rows, stored_.session, {Adaptation::read});  // the context is gone
@@ -90,8 +92,12 @@ void RunningJob::read_scored(std::span<const TokenId> part) {
   const auto& request = job_.request;
   if (!scorer_)
     scorer_ = std::make_unique<PromptScorer>(model_, stored_.session, request.reading, request.top_logprobs,
-                                             request.wants_slow);
-  const auto tokens = scorer_->read(part);
+                                             request.wants_slow && !without_blocks_);
+  auto tokens = scorer_->read(part);
+  if (without_blocks_) {
+    const auto slow = PromptScorer(model_, *without_blocks_, Adaptation::off, 0, false).read(part);
+    for (size_t index = 0; index < tokens.size(); ++index) tokens[index].slow_logprob = slow[index].logprob;
+  }
   auto& progress = result_.prompt;
   const int64_t scored_before = progress.scored;
   double loss_sum = 0;
@@ -142,8 +148,10 @@ std::optional<TokenStepper::Step> RunningJob::sample(const at::Tensor& next_logi
   const auto token = choose(logits);
   ScoredToken event{.token = token, .logprob = {}, .slow_logprob = {}};
   if (request.top_logprobs >= 0) event = scored(logits, token, request.top_logprobs);
-  if (request.wants_slow)
-    event.slow_logprob = scored(model_.next_logits(session, Adaptation::off)[0], token, 0).logprob;
+  if (request.wants_slow) {
+    const auto& slow = without_blocks_ ? *without_blocks_ : session;
+    event.slow_logprob = scored(model_.next_logits(slow, Adaptation::off)[0], token, 0).logprob;
+  }
   remember(session.sampler, token);
   ++result_.generated;
   const bool is_end = !request.generation.ignore_end && model_.tokenizer()->ends_answer(token);
@@ -156,6 +164,8 @@ std::optional<TokenStepper::Step> RunningJob::sample(const at::Tensor& next_logi
     end_generation(StopReason::stop_text);
   else if (result_.generated >= request.generation.max_tokens)
     end_generation(StopReason::max_tokens);
+  if (without_blocks_ && !is_finished_)
+    model_.advance(at::full({1}, token, at::kLong), *without_blocks_, Adaptation::off);
   if (is_finished_ && request.session.id.empty()) return std::nullopt;  // nobody will read on
   return TokenStepper::Step{stepper_.get(), token};
 }

@@ -48,6 +48,9 @@ class RunningJob {
   Job job_;
   const LanguageModel& model_;
   StoredSession stored_;
+  // The base alone, where its blocks have memories and their effect is wanted: hidden states differ from the job's
+  // first token on.
+  std::optional<Session> without_blocks_;
   Prompt prompt_;
   size_t next_ = 0;                       // of the prompt
   std::optional<DivergenceGuard> guard_;  // of the prompt

@@ -31,9 +31,7 @@ std::exception_ptr stopped(const std::string& expected, const std::string& got) 
 }  // namespace
 
 void add_fields(Fields& fields, EngineOptions& options) {
-  fields.add("batch", options.batch, "requests that advance together in one pass; 1: the same bits whatever else runs")
-      .range(1, 1024)
-      .alias("parallel");
+  fields.add("batch", options.batch, "requests that advance together in one pass").range(1, 1024).alias("parallel");
   fields.add("queue", options.queue, "requests that may wait; more are answered with 429").range(0, 1e6);
   fields.add("prefill_tokens", options.prefill_tokens, "tokens of a prompt that are read between two generated tokens")
       .range(1, 1 << 20);

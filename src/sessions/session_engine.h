@@ -47,9 +47,8 @@ struct EngineFacts {
   int64_t sessions_in_memory = 0, session_bytes = 0;
 };
 
-// A prompt is read in chunks of a fixed size on its own, so that its log-probabilities have the same bits whatever else
-// runs. Generated tokens share passes: with another number of sessions in the pass, sums can round differently in the
-// last bits. A batch of 1 rules that out.
+// The same job gives the same bits whatever else runs: a prompt is read in chunks of a fixed size on its own, and
+// generated tokens share passes that keep the rows of sessions independent (model/token_stepper.h).
 class SessionEngine {
  public:
   // The model must outlive the engine.

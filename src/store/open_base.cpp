@@ -37,18 +37,30 @@ const Architecture& architecture_of(const HuggingFaceFolder& folder) {
   return find_architecture(json.where() + ": model_type", json.text("model_type", ""), &Architecture::folder_names);
 }
 
+constexpr int64_t most_fp32_bytes = 640'000'000;
+
+WeightFormat chosen_format(WeightFormat format, int64_t weights) {
+  if (format != WeightFormat::automatic) return format;
+  return weights <= most_fp32_bytes / 4 ? WeightFormat::fp32 : WeightFormat::quantized;
+}
+
 std::shared_ptr<BaseModel> open_gguf(const std::string& path, WeightFormat format) {
   const auto file = std::make_shared<const GgufFile>(path);
   const auto& architecture = architecture_of(*file);
   check_model_sizes(*file);
-  return architecture.open_gguf(file, format);
+  int64_t weights = 0;
+  for (const auto& tensor : file->tensors()) weights += tensor.values;
+  return architecture.open_gguf(file, chosen_format(format, weights));
 }
 
 std::shared_ptr<BaseModel> open_folder(const std::string& path, WeightFormat format) {
   const auto folder = std::make_shared<const HuggingFaceFolder>(path);
   const auto& architecture = architecture_of(*folder);
   check_model_sizes(*folder);
-  return architecture.open_folder(folder, format);
+  int64_t weights = 0;
+  for (const auto& name : folder->names())
+    weights += static_cast<int64_t>(folder->tensor(name).bytes.size() / bytes_of(folder->tensor(name).dtype));
+  return architecture.open_folder(folder, chosen_format(format, weights));
 }
 
 }  // namespace

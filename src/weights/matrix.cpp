@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/products.h"
+#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "files/quantized.h"
 #include "kernels/quantized_dot.h"
@@ -139,7 +140,7 @@ at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) c
   const auto flat = x.contiguous();
   const int64_t count = flat.size(0);
   auto out = at::empty({count, is_transposed ? columns : rows()}, flat.options());
-  if (count <= few_vectors && !is_transposed) {
+  if ((count <= few_vectors || has_independent_rows()) && !is_transposed) {
     const float* vectors = flat.const_data_ptr<float>();
     const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
     const int64_t row_bytes = tensor.size(1), stride = rows();

@@ -44,7 +44,8 @@ at::Tensor view_bytes(std::span<const std::byte> bytes, int64_t rows, std::share
 WeightFormat weight_format_from_name(const std::string& name) {
   if (name == "quantized") return WeightFormat::quantized;
   if (name == "fp32") return WeightFormat::fp32;
-  fail("weights", "quantized or fp32", "'" + name + "'");
+  if (name == "auto") return WeightFormat::automatic;
+  fail("weights", "quantized, fp32 or auto", "'" + name + "'");
 }
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format, FileName file_name)

@@ -22,6 +22,7 @@ FuzzTarget chat_template_target();
 FuzzTarget config_target();
 FuzzTarget gguf_target();
 FuzzTarget gguf_tokenizer_target();
+FuzzTarget question_file_target();
 FuzzTarget safetensors_target();
 FuzzTarget sentencepiece_target();
 FuzzTarget shard_index_target();

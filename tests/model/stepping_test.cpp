@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/base_samples.h"
+#include "blocks/block_config.h"
 #include "memory/memory_config.h"
 #include "model/token_stepper.h"
 #include "support/fields.h"
@@ -59,6 +60,48 @@ TEST(Stepping, OfSeveralSessionsInOnePassEqualsOneByOne) {
       EXPECT_TRUE(at::allclose(model.next_logits(together[index]), model.next_logits(alone[index]), 1e-4, 1e-4));
     }
   }
+}
+
+// One step of some sessions in one pass: the next logits of each, and the token that it reads then.
+std::vector<at::Tensor> step(const std::vector<TokenStepper*>& steppers, int64_t token) {
+  const auto logits = TokenStepper::next_logits(steppers);
+  std::vector<TokenStepper::Step> steps;
+  for (auto* stepper : steppers) steps.push_back({stepper, token});
+  TokenStepper::read(steps);
+  return logits;
+}
+
+LanguageModel model_with_blocks(const std::shared_ptr<BaseModel>& base) {
+  BlockConfig config;
+  config.at = "all";
+  config.chunk_tokens = 8;
+  return {base, nullptr, nullptr, config.untrained(*base)};
+}
+
+TEST(Stepping, ASessionHasTheSameBitsWhateverIsBesideIt) {
+  const at::NoGradGuard no_grad;
+  at::manual_seed(6);
+  for (const auto& [name, base] : sample_bases())
+    for (const auto& model : {model_with_layer(base), model_with_blocks(base)}) {
+      SCOPED_TRACE(name);
+      std::vector<Session> together;
+      for (const int64_t tokens : {4, 17, 9, 3, 5, 6, 7, 8}) {
+        together.push_back(model.new_session());
+        model.read(at::randint(sample_vocabulary, {1, tokens}, at::kLong), together.back());
+      }
+      auto alone = together.front().clone();
+      std::vector<std::unique_ptr<TokenStepper>> joint;
+      std::vector<TokenStepper*> steppers;
+      for (auto& session : together) {
+        joint.push_back(std::make_unique<TokenStepper>(model, session, Adaptation::write));
+        steppers.push_back(joint.back().get());
+      }
+      TokenStepper single(model, alone, Adaptation::write);
+      for (int64_t count = 0; count < 9; ++count) {
+        const int64_t token = count * 5 % sample_vocabulary;
+        ASSERT_TRUE(at::equal(step(steppers, token).front(), step({&single}, token).front())) << count;
+      }
+    }
 }
 
 TEST(Stepping, HiddenStatesOfAdvancingGiveTheLogitsOfReading) {

@@ -1,13 +1,21 @@
 """Sends mutated HTTP requests and JSON bodies to a server, which must answer or close every one and stay alive.
 
-Usage: mutated_requests.py PORT [--requests 100000] [--seed 1]     (standard library only)
+Usage: mutated_requests.py [--program build/asan/fwl_server] [--requests 100000] [--seed 1] [--out FILE]
+
+Starts a server over a tiny model of its own; `make fuzz-server` does it under the sanitizers.
 """
 
 import argparse
 import json
 import random
+import re
 import socket
+import tempfile
 import time
+from pathlib import Path
+
+from serving import serving
+from test_training_process import PROGRAM, ROOT, TINY, run
 
 BODIES = {
     "/v1/completions": {"prompt": "ab", "max_tokens": 2, "temperature": 0.5, "stop": ["x"], "logprobs": 2, "echo": True,
@@ -108,16 +116,36 @@ def attack(port, requests, seed):
     return statuses
 
 
+def tiny_model(folder):
+    result = run([PROGRAM, "train", "--text", ROOT / "LICENSE", "--tokenizer", "bytes", "--out", folder, *TINY, "--run.steps", "1"])
+    assert result.returncode == 0, result.stderr
+    return folder / "model"
+
+
+def peak_bytes(process):
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("port", type=int)
+    parser.add_argument("--program", default=PROGRAM)
     parser.add_argument("--requests", type=int, default=100000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", help="JSON file for the record")
     options = parser.parse_args()
     start = time.monotonic()
-    statuses = attack(options.port, options.requests, options.seed)
-    print(json.dumps({"requests": options.requests, "seed": options.seed, "seconds": round(time.monotonic() - start, 1),
-                      "statuses": statuses}))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with serving(tiny_model(folder / "run"), folder, program=options.program) as server:
+            statuses = attack(server.port, options.requests, options.seed)
+            memory = peak_bytes(server.process)
+    assert server.process.returncode == 0, "the server did not end well"
+    record = {"command": f"mutated_requests.py --program {options.program} --requests {options.requests} --seed {options.seed}",
+              "date": time.strftime("%Y-%m-%d"), "seconds": round(time.monotonic() - start, 1), "peak_bytes": memory,
+              "statuses": dict(sorted(statuses.items()))}
+    if options.out:
+        Path(options.out).write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

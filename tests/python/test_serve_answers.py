@@ -106,6 +106,31 @@ def test_log_probabilities_are_those_of_fwl_perplexity(server, trained):
         assert logprobs["token_logprobs"][-1] == largest[-1]
 
 
+@pytest.mark.parametrize("method, flags", [("static", []), ("fwl", []), ("blocks", ["--blocks.chunk-tokens", "16"])])
+def test_the_method_says_what_learns(trained, tmp_path, method, flags):
+    text = trained[1].read_text()[:300]
+    (tmp_path / "part.txt").write_text(text)
+    own = perplexity(trained[0], "--text", tmp_path / "part.txt", "--method", method, *flags)["methods"][0]
+    with serving(trained[0], tmp_path, "--method", method, *flags) as server:
+        scored = server.complete(text, max_tokens=0, logprobs=0, echo=True)["logprobs"]["token_logprobs"][1:]
+        assert -sum(scored) / len(scored) == pytest.approx(own["nll"], abs=1e-5)
+        read = server.post("/v1/sessions/a/read", text.encode()).events[-1]
+        assert read["perplexity"] == pytest.approx(own["perplexity"], rel=1e-4)
+
+
+def test_memories_in_the_blocks_are_compared_with_the_base_alone(trained, tmp_path):
+    text, flags = trained[1].read_text()[:300], ["--blocks", "all", "--blocks.chunk-tokens", "16"]
+    (tmp_path / "part.txt").write_text(text)
+    static = perplexity(trained[0], "--text", tmp_path / "part.txt", "--method", "static")["methods"][0]
+    with serving(trained[0], tmp_path, *flags) as server:
+        answer = server.complete(text, "a", max_tokens=24, temperature=0, fast_scores=True)
+        assert any(abs(score["logprob"] - score["slow_logprob"]) > 1e-4 for score in answer["fast_scores"])
+        read = server.post("/v1/sessions/b/read", text.encode()).events[-1]  # beside the base alone
+        assert read["slow_perplexity"] == pytest.approx(static["perplexity"], rel=1e-4) != read["perplexity"]
+        echo = server.complete(text, max_tokens=0, logprobs=0, echo=True, fast_scores=True)["fast_scores"][1:]
+        assert -sum(score["slow_logprob"] for score in echo) / len(echo) == pytest.approx(static["nll"], abs=1e-5)
+
+
 def test_log_probabilities_of_chat_and_biased_logits(server):
     messages = [{"role": "user", "content": "Hello"}]
     content = server.chat(messages, max_tokens=3, temperature=0, logprobs=True, top_logprobs=4)["choices"][0]["logprobs"]
@@ -143,10 +168,7 @@ def test_the_same_request_has_the_same_answer_whatever_else_runs(trained, tmp_pa
         beside = server.complete(text[:200], **fields)
         for other in others:
             other.join()
-    assert beside["text"] == alone["text"]
-    ours, theirs = (choice["logprobs"]["token_logprobs"] for choice in (alone, beside))
-    assert ours[:200] == theirs[:200]  # a prompt is read on its own: the same bits
-    assert ours[200:] == pytest.approx(theirs[200:], abs=1e-5)
+    assert beside == alone  # to the last bit of every log-probability
 
 
 def test_a_prompt_is_read_between_the_tokens_of_others(trained, tmp_path):

@@ -1,5 +1,6 @@
 """Clients that people have, against fwl serve: openai's, requests as lm-evaluation-harness sends them, nginx in between."""
 
+import os
 import random
 import shutil
 import socket
@@ -8,9 +9,10 @@ import time
 
 import openai
 import pytest
+from safetensors.torch import load_file
 
 from serving import Server, serving
-from test_perplexity import trained  # noqa: F401  (a tiny model with a fast weight layer)
+from test_perplexity import perplexity, trained  # noqa: F401  (a tiny model with a fast weight layer)
 from test_training_process import PROGRAM, ROOT, TINY, run
 
 CHATML = ("{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -102,6 +104,32 @@ def test_multiple_choice_as_lm_evaluation_harness_asks_it(server, trained):
     assert isinstance(generated["choices"][0]["text"], str)
 
 
+def test_lm_evaluation_harness_scores_and_generates_over_http(server, trained, monkeypatch):
+    """Its own client, where it is installed: log-likelihoods are those of fwl perplexity."""
+    monkeypatch.setenv("OPENAI_API_KEY", server.key)
+    completions = pytest.importorskip("lm_eval.models.openai_completions", reason="lm_eval is not installed")
+    from lm_eval.api.instance import Instance
+
+    def ask(kind, *arguments):
+        return Instance(request_type=kind, doc={}, arguments=arguments, idx=0)
+
+    client = completions.LocalCompletionsAPI(base_url=server.url + "/v1/completions", model="model", tokenizer_backend="remote",
+                                             batch_size=2, auth_token=server.key)
+    text = trained[1].read_text().lstrip()  # the harness moves spaces from the end of a context to the ending
+    parts = [(text[:1], text[1:400]), (text[400:460].strip(), " and more")]
+    answers = client.loglikelihood([ask("loglikelihood", *part) for part in parts], disable_tqdm=True)
+    for (context, ending), (log_likelihood, _) in zip(parts, answers, strict=True):
+        part = trained[1].parent / "harness.txt"
+        part.write_text(context + ending)
+        own = perplexity(trained[0], "--text", part, "--method", "fwl", "--save-nll", part.with_suffix(".nll"))
+        assert own["methods"][0]["tokens"] == len(context + ending) - 1
+        losses = load_file(part.with_suffix(".nll"))["nll.fwl"]
+        assert log_likelihood == pytest.approx(-losses[len(context) - 1:].double().sum().item(), abs=1e-5 * len(ending))
+    [generated] = client.generate_until([ask("generate_until", "language", {"until": ["\n\n"], "max_gen_toks": 8})],
+                                        disable_tqdm=True)
+    assert generated == server.complete("language", max_tokens=8, temperature=0, stop=["\n\n"], seed=1234)["text"]
+
+
 @pytest.fixture(scope="module")
 def chatml_model(tmp_path_factory):
     """A tiny model on bytes with control tokens, whose templates mark the turns."""
@@ -118,6 +146,7 @@ def chatml_model(tmp_path_factory):
     result = run([PROGRAM, "train", "--data.train", folder / "a.tokens", "--data.tokenizer", folder / "tokenizer.json",
                   "--out", folder / "run", *TINY, "--run.steps", "1"])
     assert result.returncode == 0, result.stderr
+    (folder / "run/model/tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}')
     (folder / "chatml").write_text(CHATML)
     return folder / "run/model", folder / "chatml"
 
@@ -128,6 +157,10 @@ def test_text_from_users_never_becomes_control_tokens(chatml_model, tmp_path):
         plain, control = (server.post("/tokenize", {"content": "<|im_end|>", "parse_special": special}).json["count"]
                           for special in (False, True))
         assert (plain, control) == (10, 1)
+        # clients look up control tokens by their text, but never get one from within a text
+        end = server.get("/tokenizer_info").json["eos_token"]
+        for text, count in ((end, 1), ("a" + end, 11)):
+            assert server.post("/tokenize", {"prompt": text, "add_special_tokens": False}).json["count"] == count
         usage = server.chat([{"role": "user", "content": evil}], max_tokens=1)["usage"]
         # three marks of the template, and every byte of the message
         assert usage["prompt_tokens"] == 3 + len("user\n") + len(evil) + len("\n") + len("assistant\n")
@@ -145,7 +178,10 @@ def free_port():
         return one.getsockname()[1]
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+
+
+@pytest.mark.skipif(not NGINX, reason="nginx is not installed")
 def test_two_replicas_behind_the_nginx_of_the_example(trained, tmp_path):
     with serving(trained[0], tmp_path) as one, serving(trained[0], tmp_path) as two:
         free = free_port()
@@ -153,7 +189,7 @@ def test_two_replicas_behind_the_nginx_of_the_example(trained, tmp_path):
         for old, new in (("8081", one.port), ("8082", two.port), ("8080", free)):
             config = config.replace(f"127.0.0.1:{old};", f"127.0.0.1:{new};")
         (tmp_path / "nginx.conf").write_text("daemon off;\n" + config)
-        nginx = subprocess.Popen(["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], stderr=subprocess.PIPE)
+        nginx = subprocess.Popen([NGINX, "-p", tmp_path, "-c", tmp_path / "nginx.conf"], stderr=subprocess.PIPE)
         try:
             both = Server(nginx, free)
             deadline = time.monotonic() + 10
