@@ -117,9 +117,12 @@ def attack(port, requests, seed):
 
 
 def tiny_model(folder):
-    result = run([PROGRAM, "train", "--text", ROOT / "LICENSE", "--tokenizer", "bytes", "--out", folder, *TINY, "--run.steps", "1"])
-    assert result.returncode == 0, result.stderr
-    return folder / "model"
+    tokens = folder / "text.tokens"
+    for command in (["tokenize", "--tokenizer", "bytes", "--out", tokens, ROOT / "LICENSE"],
+                    ["train", "--data.train", tokens, "--out", folder / "run", *TINY, "--run.steps", "1"]):
+        result = run([PROGRAM, *command])
+        assert result.returncode == 0, result.stderr
+    return folder / "run/model"
 
 
 def peak_bytes(process):
@@ -136,7 +139,7 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with serving(tiny_model(folder / "run"), folder, program=options.program) as server:
+        with serving(tiny_model(folder), folder, program=options.program) as server:
             statuses = attack(server.port, options.requests, options.seed)
             memory = peak_bytes(server.process)
     assert server.process.returncode == 0, "the server did not end well"
