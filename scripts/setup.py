@@ -78,8 +78,7 @@ def main():
     dependencies = tomllib.loads((ROOT / "dependencies.toml").read_text())
     system, python = dependencies["system"], dependencies["python"]
     groups = {"build": python["build"], "test": python["test"], "lint": {}, "fuzz": {}, "page": {},
-              "bench": {**python["test"], **python["bench"]},
-              "lm_eval": {**python["test"], **python["bench"], **python["lm_eval"]}}
+              "bench": python["test"], "lm_eval": {**python["test"], **python["lm_eval"]}}
     if group not in groups:
         stop(f"expected one of {', '.join(groups)}, got {group}")
     install_system(list(system.get(group, {})))

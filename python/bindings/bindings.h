@@ -17,5 +17,6 @@ void bind_tokens(pybind11::module_& module);
 void bind_commands(pybind11::module_& module);
 void bind_evaluation(pybind11::module_& module);
 void bind_models(pybind11::module_& module);
+void bind_store(pybind11::module_& module);
 
 }  // namespace fwl

@@ -46,7 +46,8 @@ py::dict drift_dict(const FastState& state, const FastWeightLayer& layer) {
 
 LayerOptions layer_options(bool residual, bool layer_norm, double eps, double grad_scale,
                            const std::string& gradient_at, int64_t segment_tokens, double max_drift, bool first_order,
-                           int64_t kept_state_bytes, const std::string& rule, double momentum) {
+                           int64_t kept_state_bytes, const std::string& rule, double momentum, int64_t chunk_tokens) {
+  if (chunk_tokens <= 0) fail("FastWeightLayer", "chunk_tokens > 0", std::to_string(chunk_tokens));
   LayerOptions options;
   options.is_residual = residual;
   options.has_layer_norm = layer_norm;
@@ -58,6 +59,7 @@ LayerOptions layer_options(bool residual, bool layer_norm, double eps, double gr
   options.is_first_order = first_order;
   options.kept_state_bytes = kept_state_bytes;
   options.rule = {rule, momentum};
+  options.chunk_tokens = chunk_tokens;
   return options;
 }
 
@@ -95,6 +97,11 @@ void bind_heads(py::module_& module) {
 
 void bind_state(py::module_& module) {
   py::class_<FastState>(module, "FastState", "Sums of gradients per weight and sequence.")
+      .def(py::init([](std::map<std::string, at::Tensor> tensors, std::vector<int64_t> open_tokens,
+                       std::vector<int64_t> tokens_read, int64_t segment_tokens) {
+             return FastState{std::move(tensors), std::move(open_tokens), std::move(tokens_read), segment_tokens};
+           }),
+           py::arg("tensors"), py::arg("open_tokens"), py::arg("tokens_read"), py::arg("segment_tokens"))
       .def("clone", &FastState::clone)
       .def("detach", &FastState::detach)
       .def("sequence", &FastState::sequence, py::arg("index"))
@@ -132,6 +139,16 @@ void bind_layer(py::module_& module) {
             const auto losses = layer.read(hidden, targets, head, call, moving);
             const auto slow = losses.slow.defined() ? OptionalTensor(losses.slow) : std::nullopt;
             return std::tuple(slow, losses.fast, moving);
+          },
+          ReleaseGil())
+      .def(
+          "outputs",
+          [](const FastWeightLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
+             const std::shared_ptr<Head>& head, const OptionalTensor& token_weights, int64_t chunk,
+             const std::optional<FastState>& state) {
+            auto moving = state.value_or(FastState{});
+            const auto outputs = layer.outputs(hidden, targets, head, {or_undefined(token_weights), chunk}, moving);
+            return std::pair(outputs, moving);
           },
           ReleaseGil())
       .def(

@@ -10,6 +10,8 @@
 #include "generate/generator.h"
 #include "model/language_model.h"
 #include "model/session_check.h"
+#include "model/session_rows.h"
+#include "model/token_logits.h"
 #include "store/open_base.h"
 #include "store/open_model.h"
 #include "support/error.h"
@@ -111,7 +113,8 @@ void bind_base(py::module_& module) {
 
 std::vector<int64_t> generate(const LanguageModel& model, Session& session, int64_t max_tokens, double temperature,
                               int64_t top_k, double top_p, double min_p, double repeat_penalty,
-                              const std::string& adapt) {
+                              const std::string& adapt, Count seed) {
+  if (seed) session.sampler.seed = *seed;
   GenerationOptions options;
   options.sampler = {temperature, top_k, top_p, min_p, repeat_penalty};
   options.adaptation = adaptation_from_name(adapt);
@@ -124,6 +127,13 @@ std::vector<int64_t> generate(const LanguageModel& model, Session& session, int6
   return Generator(model, session).generate(options).tokens;
 }
 
+// What sessions name the model by: as given, or as open_model has found it.
+std::string identity_of(const py::object& model, const Name& given) {
+  if (given) return *given;
+  if (!py::hasattr(model, "identity")) fail("session", "identity=, because the model does not come from files", "none");
+  return model.attr("identity").cast<std::string>();
+}
+
 void bind_language_model(py::module_& module) {
   py::class_<Session>(module, "Session", "Everything that a language model remembers of the texts it reads.")
       .def("clone", &Session::clone)
@@ -132,8 +142,15 @@ void bind_language_model(py::module_& module) {
       .def_property(
           "seed", [](const Session& session) { return session.sampler.seed; },
           [](Session& session, int64_t seed) { session.sampler.seed = seed; })
+      .def(
+          "rows",
+          [](const Session& session, const at::Tensor& rows) {
+            return map_rows(session, rows.numel(),
+                            [&](const at::Tensor& tensor) { return tensor.index_select(0, rows.to(tensor.device())); });
+          },
+          arg("rows"), "A copy with these texts of the batch, in this order.")
       .def_readonly("fast", &Session::fast);
-  py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel")
+  py::class_<LanguageModel, std::shared_ptr<LanguageModel>>(module, "LanguageModel", py::dynamic_attr())
       .def(py::init([](std::shared_ptr<BaseModel> base, const std::shared_ptr<FastWeightLayer>& layer,
                        const py::object& blocks) {
              auto memories = blocks.is_none() ? nullptr : block_config(blocks).untrained(*base);
@@ -142,6 +159,10 @@ void bind_language_model(py::module_& module) {
            arg("base"), arg("layer") = nullptr, arg("blocks") = py::none(),
            "blocks: untrained memories in the blocks, as a dict of what fwl has under blocks.*, e.g. {'at': 'all'}.")
       .def_property_readonly("base", &LanguageModel::shared_base)
+      .def_property_readonly(
+          "tokenizer",
+          [](const LanguageModel& model) { return std::const_pointer_cast<Tokenizer>(model.shared_tokenizer()); },
+          "None where the model's files have none.")
       .def(
           "new_session",
           [](const LanguageModel& model, int64_t sequences, Count context, const Name& long_text, Count memory,
@@ -161,6 +182,14 @@ void bind_language_model(py::module_& module) {
           arg("tokens"), arg("session"), arg("adapt") = "write", arg("chunk") = 0, ReleaseGil(),
           "Reads tokens (B,T) and gives the loss of each given those before it; the first of a text has none.")
       .def(
+          "logits",
+          [](const LanguageModel& model, const at::Tensor& tokens, Session& session, const std::string& adapt) {
+            expect_own_session(model, session);
+            return read_logits(model, tokens, session, adaptation_from_name(adapt));
+          },
+          arg("tokens"), arg("session"), arg("adapt") = "write", ReleaseGil(),
+          "Reads tokens (B,T) and gives the logits (B,T,V) of the token after each.")
+      .def(
           "next_logits",
           [](const LanguageModel& model, const Session& session, const std::string& adapt) {
             expect_own_session(model, session);
@@ -168,8 +197,9 @@ void bind_language_model(py::module_& module) {
           },
           arg("session"), arg("adapt") = "read", ReleaseGil())
       .def("generate", &generate, arg("session"), arg("max_tokens"), arg("temperature") = 0.8, arg("top_k") = 40,
-           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "read", ReleaseGil(),
-           "Generates so many tokens, reads them, and returns them.")
+           arg("top_p") = 0.95, arg("min_p") = 0.05, arg("repeat_penalty") = 1.0, arg("adapt") = "read",
+           arg("seed") = py::none(), ReleaseGil(),
+           "Generates so many tokens, reads them, and returns them. seed: the session's unless given.")
       .def("parameters",
            [](const LanguageModel& model) {
              py::dict result;
@@ -178,21 +208,36 @@ void bind_language_model(py::module_& module) {
            })
       .def(
           "save_session",
-          [](const LanguageModel& model, const Session& session, const std::string& path, const std::string& identity,
+          [](const py::object& self, const Session& session, const std::string& path, const Name& identity,
              const std::string& precision) {
+            const auto& model = self.cast<const LanguageModel&>();
             expect_own_session(model, session);
-            model.save_session(session, path, identity, cache_precision_from_name(precision));
+            model.save_session(session, path, identity_of(self, identity), cache_precision_from_name(precision));
           },
-          arg("session"), arg("path"), arg("identity"), arg("precision") = "fp32",
+          arg("session"), arg("path"), arg("identity") = py::none(), arg("precision") = "fp32",
+          "identity: of model and adapter; that of an opened model unless given, which is also the program's. "
           "precision: of the KV cache in the file, fp32 (exact), bf16 or q8.")
-      .def("load_session", &LanguageModel::load_session, arg("path"), arg("identity"));
+      .def(
+          "load_session",
+          [](const py::object& self, const std::string& path, const Name& identity) {
+            return self.cast<const LanguageModel&>().load_session(path, identity_of(self, identity));
+          },
+          arg("path"), arg("identity") = py::none());
   module.def(
       "open_model",
       [](const std::string& path, const std::string& adapter, const std::string& weights) {
-        return open_model(path, adapter, weight_format_from_name(weights)).model;
+        OpenedModel opened;
+        {
+          const py::gil_scoped_release others_may_run;
+          opened = open_model(path, adapter, weight_format_from_name(weights));
+        }
+        auto model = py::cast(opened.model);
+        model.attr("identity") = opened.identity;
+        return model;
       },
-      arg("path"), arg("adapter") = "", arg("weights") = "quantized", ReleaseGil(),
-      "Opens a model trained here, or a published one with or without an adapter.");
+      arg("path"), arg("adapter") = "", arg("weights") = "quantized",
+      "Opens a model trained here, or a published one with or without an adapter. Its attribute identity names its "
+      "files in sessions.");
 }
 
 }  // namespace

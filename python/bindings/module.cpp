@@ -24,5 +24,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   fwl::bind_tokens(module);
   fwl::bind_models(module);
   fwl::bind_evaluation(module);
+  fwl::bind_store(module);
   fwl::bind_commands(module);
 }

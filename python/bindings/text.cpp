@@ -56,7 +56,7 @@ Ids encode_chat(const Tokenizer& tokenizer, const std::string& source, const Mes
 }  // namespace
 
 void bind_text(py::module_& module) {
-  py::class_<Tokenizer>(module, "Tokenizer", "Bytes to token ids and back.")
+  py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(module, "Tokenizer", "Bytes to token ids and back.")
       .def("encode", &encode, py::arg("text"), py::kw_only(), py::arg("special") = false,
            "The ids of bytes or a str, as an array of int32. With special, text such as <|endoftext|> becomes control "
            "tokens.")
@@ -69,8 +69,9 @@ void bind_text(py::module_& module) {
       .def_property_readonly("begin_token", &Tokenizer::begin_token)
       .def_property_readonly("end_token", &Tokenizer::end_token)
       .def_property_readonly("hash", [](const Tokenizer& tokenizer) { return to_hex(tokenizer.hash()); });
-  module.def("open_tokenizer", &open_tokenizer, py::arg("path"),
-             "Opens 'bytes', a tokenizer.json, .gguf, .model or .vocab file, or a folder that holds one.");
+  module.def(
+      "open_tokenizer", [](const std::string& path) { return std::shared_ptr<Tokenizer>(open_tokenizer(path)); },
+      py::arg("path"), "Opens 'bytes', a tokenizer.json, .gguf, .model or .vocab file, or a folder that holds one.");
   module.def("render_chat_template", &render_chat_template, py::arg("source"), py::arg("messages"),
              py::arg("begin_token") = "", py::arg("end_token") = "", py::arg("adds_generation_prompt") = true,
              "The text of a chat by a model's template; messages are dicts with role and content.");

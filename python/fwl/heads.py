@@ -1,11 +1,29 @@
 """Output heads: hidden states to losses, without ever holding T x V numbers."""
 
+from typing import Optional
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fwl import _C
 
 BLOCK_BYTES = 40 << 20
+
+
+def computing(tensor: Optional[Tensor], dtype: torch.dtype = torch.float32) -> Optional[Tensor]:
+    """The tensor as the C++ code computes with it: half precision becomes ``dtype``."""
+    return tensor.to(dtype) if tensor is not None and tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def core_head(layout: str, tensors: list[Tensor], dtype: torch.dtype = torch.float32) -> _C.Head:
+    """The C++ head over the tensors of a head module; ``layout`` and ``tensors`` are that module's."""
+    clusters, presence, block_bytes, skip = layout.split(";")
+    clusters, options, left = int(clusters), (int(block_bytes), float(skip)), iter(tensors)
+    parts = [computing(next(left), dtype) if present == "1" else None for present in presence]
+    if clusters == 0:
+        return _C.SoftmaxHead(*parts, *options)
+    of_each = [parts[start:start + clusters] for start in range(0, 3 * clusters, clusters)]
+    return _C.AdaptiveSoftmaxHead(*of_each, *parts[3 * clusters:], *options)
 
 
 def _hold(module, name, tensor):
@@ -30,22 +48,47 @@ class SoftmaxHead(nn.Module):
         self.skip_probability_below = skip_probability_below
         self.core()
 
-    def core(self):
-        """The C++ head over the present tensors."""
-        return _C.SoftmaxHead(self.weight, self.bias, self.block_bytes, self.skip_probability_below)
+    clusters = 0
 
-    def nll(self, hidden, targets):
+    def parts(self) -> list[Optional[Tensor]]:
+        """All tensors that the head may have, in the order of ``core_head``."""
+        return [self.weight, self.bias]
+
+    def tensors(self) -> list[Tensor]:
+        """Those that it has."""
+        return [part for part in self.parts() if part is not None]
+
+    def layout(self) -> str:
+        """What ``core_head`` needs to know besides the tensors."""
+        presence = "".join(["0" if part is None else "1" for part in self.parts()])
+        return f"{self.clusters};{presence};{self.block_bytes};{self.skip_probability_below}"
+
+    def core(self, dtype: torch.dtype = torch.float32) -> _C.Head:
+        """The C++ head over the present tensors; those of half precision are converted to ``dtype``."""
+        return core_head(self.layout(), self.tensors(), dtype)
+
+    def nll(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """hidden (..., D), targets (...) -> the losses (...)."""
-        return self.core().loss(hidden.flatten(0, -2), targets.flatten()).view(targets.shape)
+        with torch.autocast(hidden.device.type, enabled=False):
+            rows = computing(hidden).flatten(0, -2)
+            return self.core(rows.dtype).loss(rows, targets.flatten().long()).view(targets.shape)
 
-    def nll_and_grad(self, hidden, targets):
+    def nll_and_grad(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """The losses (...) and each loss's gradient to its own hidden state (..., D), both differentiable."""
-        loss, gradient = self.core().loss_and_gradient(hidden.flatten(0, -2), targets.flatten())
+        with torch.autocast(hidden.device.type, enabled=False):
+            rows = computing(hidden).flatten(0, -2)
+            loss, gradient = self.core(rows.dtype).loss_and_gradient(rows, targets.flatten().long())
         return loss.view(targets.shape), gradient.view(hidden.shape)
 
-    def logits(self, hidden):
+    def logits(self, hidden: Tensor) -> Tensor:
         """hidden (..., D) -> (..., V)."""
-        return self.core().logits(hidden.flatten(0, -2)).view(*hidden.shape[:-1], -1)
+        with torch.autocast(hidden.device.type, enabled=False):
+            rows = computing(hidden).flatten(0, -2)
+            return self.core(rows.dtype).logits(rows).view(*hidden.shape[:-1], -1)
+
+    def extra_repr(self) -> str:
+        shapes = ", ".join(str(tuple(part.shape)) for part in self.tensors())
+        return shapes if self.skip_probability_below == 0 else f"{shapes}, skips below {self.skip_probability_below}"
 
 
 class AdaptiveSoftmaxHead(SoftmaxHead):
@@ -94,10 +137,8 @@ class AdaptiveSoftmaxHead(SoftmaxHead):
         return cls([fresh(size, width) for size, width in zip(sizes, widths)], [zeros(size) for size in sizes],
                    projections, fresh(tails, widths[0]) if tails else None, zeros(tails) if tails else None, **options)
 
-    def core(self):
-        """The C++ head over the present tensors."""
-        def of_each(name):
-            return [getattr(self, f"{name}_{k}") for k in range(self.clusters)]
-
-        return _C.AdaptiveSoftmaxHead(of_each("weight"), of_each("bias"), of_each("projection"), self.cluster_weight,
-                                      self.cluster_bias, self.block_bytes, self.skip_probability_below)
+    def parts(self) -> list[Optional[Tensor]]:
+        """All tensors that the head may have, in the order of ``core_head``."""
+        of_each = [getattr(self, f"{name}_{k}") for name in ("weight", "bias", "projection")
+                   for k in range(self.clusters)]
+        return [*of_each, self.cluster_weight, self.cluster_bias]

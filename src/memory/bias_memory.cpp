@@ -103,8 +103,7 @@ MemoryLosses BiasMemory::read(const at::Tensor& hidden, const at::Tensor& target
     states.push_back(std::move(one));
   }
   state = FastState::join(states);
-  return {counted.losses_in_place(at::cat(fast), targets.sizes()),
-          counted.losses_in_place(at::cat(slow), targets.sizes())};
+  return {counted.in_place(at::cat(fast), targets.size(1)), counted.in_place(at::cat(slow), targets.size(1))};
 }
 
 at::Tensor BiasMemory::adapt(const at::Tensor& hidden, const FastState&) const {

@@ -31,10 +31,17 @@ CountedTokens counted_tokens(const at::Tensor& hidden, const at::Tensor& targets
   return counted;
 }
 
-at::Tensor CountedTokens::losses_in_place(const at::Tensor& losses, at::IntArrayRef shape) const {
-  if (!losses.defined()) return losses;
-  const auto scored = losses.masked_fill(weights == 0, 0);
-  return at::zeros(shape, losses.options()).scatter(1, order, scored);
+at::Tensor CountedTokens::in_place(const at::Tensor& values, int64_t tokens) const {
+  if (!values.defined()) return values;
+  auto is_padding = weights == 0;
+  auto places = order;
+  auto shape = values.sizes().vec();
+  shape[1] = tokens;
+  if (values.dim() == 3) {
+    is_padding = is_padding.unsqueeze(2);
+    places = places.unsqueeze(2).expand_as(values);
+  }
+  return at::zeros(shape, values.options()).scatter(1, places, values.masked_fill(is_padding, 0));
 }
 
 }  // namespace fwl

@@ -16,8 +16,9 @@ struct CountedTokens {
   std::vector<int64_t> lengths;  // B: counted tokens
 
   int64_t longest() const { return order.size(1); }
-  // Losses (B,P) at their original positions in a batch of this shape, 0 elsewhere; undefined if they are.
-  at::Tensor losses_in_place(const at::Tensor& losses, at::IntArrayRef shape) const;
+  // Losses (B,P) or outputs (B,P,D) at their original positions in a batch of T tokens, 0 elsewhere; undefined if they
+  // are.
+  at::Tensor in_place(const at::Tensor& values, int64_t tokens) const;
 };
 
 bool has_uncounted(const at::Tensor& weights);  // any token of weight 0; undefined: none

@@ -112,7 +112,7 @@ MemoryLosses DeltaMemory::read(const at::Tensor& hidden, const at::Tensor& targe
     losses.fast = masked_loss(*head, y, counted.targets, counted.weights);
   }
   for (size_t index = 0; index < counted.lengths.size(); ++index) moving.tokens_read[index] += counted.lengths[index];
-  losses.fast = counted.losses_in_place(losses.fast, targets.sizes());
+  losses.fast = counted.in_place(losses.fast, targets.size(1));
   if (call.wants_slow_loss) losses.slow = masked_loss(*head, hidden, targets, call.token_weights);
   state = std::move(moving);
   return losses;

@@ -82,9 +82,20 @@ BiasDecay FastWeightLayer::bias_decay() const {
 }
 
 MemoryLosses FastWeightLayer::read(const at::Tensor& hidden, const at::Tensor& targets,
-                                   const std::shared_ptr<const Head>& head, const MemoryCall& given,
+                                   const std::shared_ptr<const Head>& head, const MemoryCall& call,
                                    FastState& state) const {
-  auto call = given;
+  return run(hidden, targets, head, call, LayerResult::losses, state);
+}
+
+at::Tensor FastWeightLayer::outputs(const at::Tensor& hidden, const at::Tensor& targets,
+                                    const std::shared_ptr<const Head>& head, const MemoryCall& call,
+                                    FastState& state) const {
+  return run(hidden, targets, head, call, LayerResult::outputs, state).fast;
+}
+
+MemoryLosses FastWeightLayer::run(const at::Tensor& hidden, const at::Tensor& targets,
+                                  const std::shared_ptr<const Head>& head, MemoryCall call, LayerResult result,
+                                  FastState& state) const {
   if (call.chunk_tokens == 0) call.chunk_tokens = options_.chunk_tokens;
   check_layer_input(hidden, targets, *head, call, parameters_);
   auto moving = state.is_defined() ? state : state_layout().zeros(hidden.size(0));
@@ -98,7 +109,7 @@ MemoryLosses FastWeightLayer::read(const at::Tensor& hidden, const at::Tensor& t
          fmt::format("{}", segment), "a chunk's length can change only where a chunk ends");
   moving.segment_tokens = segment;
 
-  const LayerSchedule schedule(*this, head, call);
+  const LayerSchedule schedule(*this, head, call, result);
   MemoryLosses losses;
   if (!has_uncounted(call.token_weights)) {
     check_finite_hidden(hidden);
@@ -109,10 +120,12 @@ MemoryLosses FastWeightLayer::read(const at::Tensor& hidden, const at::Tensor& t
     check_finite_hidden(counted.hidden);
     if (counted.longest() > 0)
       losses = schedule.read(counted.hidden, counted.targets, counted.weights, counted.lengths, moving);
-    else
+    else if (result == LayerResult::losses)
       losses.fast = losses.slow = at::zeros({hidden.size(0), 0}, hidden.options());
-    losses.fast = counted.losses_in_place(losses.fast, targets.sizes());
-    losses.slow = counted.losses_in_place(losses.slow, targets.sizes());
+    else
+      losses.fast = at::zeros({hidden.size(0), 0, head->width()}, hidden.options());
+    losses.fast = counted.in_place(losses.fast, targets.size(1));
+    losses.slow = counted.in_place(losses.slow, targets.size(1));
   }
   state = std::move(moving);
   return losses;

@@ -36,6 +36,8 @@ struct LayerParameters {
   at::Tensor decay_logits;  // 6: logits of the decays, or undefined: no decay
 };
 
+enum class LayerResult;
+
 class FastWeightLayer : public FastMemory {
  public:
   FastWeightLayer(LayerParameters parameters, LayerOptions options);
@@ -48,6 +50,9 @@ class FastWeightLayer : public FastMemory {
 
   MemoryLosses read(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
                     const MemoryCall& call, FastState& state) const override;
+  // The outputs (B,T,D) that the losses of read() are those of, 0 for tokens of weight 0. Moves the state alike.
+  at::Tensor outputs(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
+                     const MemoryCall& call, FastState& state) const;
   at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const override;
   std::unique_ptr<MemoryCursor> cursor(const FastState& state, std::shared_ptr<const Head> head) const override;
 
@@ -66,6 +71,9 @@ class FastWeightLayer : public FastMemory {
   const std::shared_ptr<const UpdateRule>& rule() const { return rule_; }
 
  private:
+  MemoryLosses run(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
+                   MemoryCall call, LayerResult result, FastState& state) const;
+
   LayerParameters parameters_;
   LayerOptions options_;
   std::shared_ptr<const UpdateRule> rule_;

@@ -16,11 +16,21 @@ at::Tensor join(const std::vector<at::Tensor>& parts, int64_t dimension) {
   return parts.empty() ? at::Tensor() : at::cat(parts, dimension);
 }
 
+// 1,n or 1,n,D, with zeros for the tokens of weight 0 at the end.
+at::Tensor padded(const at::Tensor& values, int64_t padding) {
+  return values.dim() == 2 ? at::constant_pad_nd(values, {0, padding})
+                           : at::constant_pad_nd(values, {0, 0, 0, padding});
+}
+
 }  // namespace
 
 LayerSchedule::LayerSchedule(const FastWeightLayer& layer, const std::shared_ptr<const Head>& head,
-                             const MemoryCall& call)
-    : run_(std::make_shared<LayerRun>(layer, head, call)), call_(call), grad_scale_(layer.options().grad_scale) {}
+                             const MemoryCall& call, LayerResult result)
+    : run_(std::make_shared<LayerRun>(layer, head, call)),
+      call_(call),
+      grad_scale_(layer.options().grad_scale),
+      result_(result),
+      width_(head->width()) {}
 
 MemoryLosses LayerSchedule::read(const at::Tensor& hidden, const at::Tensor& targets, const at::Tensor& weights,
                                  const std::vector<int64_t>& lengths, FastState& state) const {
@@ -42,11 +52,12 @@ MemoryLosses LayerSchedule::read_one_by_one(const at::Tensor& hidden, const at::
     const auto own = [&](const at::Tensor& tensor) {
       return tensor.defined() ? tensor.narrow(0, index, 1).narrow(1, 0, length) : tensor;
     };
-    const auto nothing = at::zeros({1, 0}, hidden.options());
+    auto nothing = at::zeros({1, 0}, hidden.options());
+    if (result_ == LayerResult::outputs) nothing = nothing.unsqueeze(2).expand({1, 0, width_});
     const auto losses =
         length > 0 ? read_in_step(own(hidden), own(targets), own(weights), one) : MemoryLosses{nothing, nothing};
-    if (losses.slow.defined()) slow.push_back(at::constant_pad_nd(losses.slow, {0, padding}));
-    fast.push_back(at::constant_pad_nd(losses.fast, {0, padding}));
+    if (losses.slow.defined()) slow.push_back(padded(losses.slow, padding));
+    fast.push_back(padded(losses.fast, padding));
     states.push_back(one);
   }
   state = FastState::join(states);
@@ -82,6 +93,7 @@ MemoryLosses LayerSchedule::read_window(const at::Tensor& hidden, const at::Tens
   else if (grad_scale_ != 1)
     factor = at::full({1, 1, 1}, grad_scale_, hidden.options()).expand({hidden.size(0), hidden.size(1), 1});
   const auto adapted = run_->adapt(hidden, targets, factor, state);
+  if (result_ == LayerResult::outputs) return {adapted.y, {}};
   return {run_->loss(adapted.y, targets, weights), adapted.slow_loss};
 }
 

@@ -7,9 +7,13 @@
 
 namespace fwl {
 
+// What a call wants of every token: its loss (B,T), or the adapted output (B,T,D), which then stands for the fast loss.
+enum class LayerResult { losses, outputs };
+
 class LayerSchedule {
  public:
-  LayerSchedule(const FastWeightLayer& layer, const std::shared_ptr<const Head>& head, const MemoryCall& call);
+  LayerSchedule(const FastWeightLayer& layer, const std::shared_ptr<const Head>& head, const MemoryCall& call,
+                LayerResult result = LayerResult::losses);
 
   // `lengths`: how many tokens of each sequence count; the rest is padding of weight 0 at its end. Sequences at
   // different positions in their segments, or of different lengths where segments matter, run one by one.
@@ -27,6 +31,8 @@ class LayerSchedule {
   std::shared_ptr<LayerRun> run_;
   MemoryCall call_;
   double grad_scale_;
+  LayerResult result_;
+  int64_t width_;  // of an output
 };
 
 }  // namespace fwl

@@ -44,23 +44,6 @@ class AdapterWeights : public WeightSource {
   TensorReader reader_;
 };
 
-AdapterDescription read_description(const std::string& folder) {
-  const auto path = inside(folder, "adapter.json");
-  if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
-  auto json = parse_checked_json(path, "an adapter", MemoryMap(path).text());
-  if (json_field<std::string>(path, json, "format", "") != adapter_format)
-    fail(path, fmt::format("an adapter ({})", adapter_format), "something else",
-         "of another version, or not an adapter");
-  json.erase("format");
-  json.erase("fwl_version");
-  AdapterDescription description;
-  Fields fields;
-  add_fields(fields, description);
-  fields.set_json(path, json);
-  fields.check(path);
-  return description;
-}
-
 // The weights hold their checksum, or the description does.
 SafetensorsFile open_weights(const std::string& path, const AdapterDescription& description) {
   SafetensorsFile file(path);
@@ -85,6 +68,23 @@ void add_fields(Fields& fields, AdapterDescription& description) {
   add_fields(fields, description.blocks);
 }
 
+AdapterDescription read_adapter_description(const std::string& folder) {
+  const auto path = inside(folder, "adapter.json");
+  if (!fs::exists(path)) fail(folder, "an adapter folder with an adapter.json", "none there");
+  auto json = parse_checked_json(path, "an adapter", MemoryMap(path).text());
+  if (json_field<std::string>(path, json, "format", "") != adapter_format)
+    fail(path, fmt::format("an adapter ({})", adapter_format), "something else",
+         "of another version, or not an adapter");
+  json.erase("format");
+  json.erase("fwl_version");
+  AdapterDescription description;
+  Fields fields;
+  add_fields(fields, description);
+  fields.set_json(path, json);
+  fields.check(path);
+  return description;
+}
+
 std::string model_hash(const std::string& path, const ProgressReport& progress) {
   if (!fs::is_directory(path)) return checksum_of_file(path, "sha256:", progress);
   std::vector<std::string> files = {inside(path, "config.json")};
@@ -96,7 +96,8 @@ std::string model_hash(const std::string& path, const ProgressReport& progress) 
   return "sha256:" + to_hex(all.finish());
 }
 
-void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder) {
+void save_adapter(const NamedTensors& fast_parameters, const AdapterDescription& description,
+                  const std::string& folder) {
   make_folder(folder);
   auto copy = description;
   Fields fields;
@@ -106,20 +107,20 @@ void save_adapter(const LanguageModel& model, const AdapterDescription& descript
   json["format"] = adapter_format;
   json["fwl_version"] = FWL_VERSION;
   TensorMap tensors;
-  for (const auto& [name, tensor] : model.fast_parameters()) tensors[name] = tensor.detach();
+  for (const auto& [name, tensor] : fast_parameters) tensors[name] = tensor.detach();
   save_checked_tensors(tensors, inside(folder, "adapter.safetensors"),
                        {{"format", "pt"}, {"base", description.base_hash}});
   write_file_atomically(inside(folder, "adapter.json"), checked_json_text(std::move(json)));
 }
 
 SafetensorsFile open_adapter_weights(const std::string& folder) {
-  return open_weights(inside(folder, "adapter.safetensors"), read_description(folder));
+  return open_weights(inside(folder, "adapter.safetensors"), read_adapter_description(folder));
 }
 
 OpenedAdapter open_adapter(const std::string& folder, const std::string& base_path, const BaseModel& base,
                            const ProgressReport& progress) {
   OpenedAdapter opened;
-  opened.description = read_description(folder);
+  opened.description = read_adapter_description(folder);
   const auto hash = model_hash(base_path, progress);
   if (hash != opened.description.base_hash)
     fail(folder, fmt::format("the base {} ({})", opened.description.base_name, opened.description.base_hash),

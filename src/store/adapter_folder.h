@@ -26,9 +26,11 @@ void add_fields(Fields& fields, AdapterDescription& description);
 // SHA-256 of a GGUF file, or over config.json and all shards of a folder.
 std::string model_hash(const std::string& path, const ProgressReport& progress = {});
 
-// The fast weights of the model: on top, in its blocks, or both.
-void save_adapter(const LanguageModel& model, const AdapterDescription& description, const std::string& folder);
+// The fast weights of a model: on top, in its blocks, or both.
+void save_adapter(const NamedTensors& fast_parameters, const AdapterDescription& description,
+                  const std::string& folder);
 
+AdapterDescription read_adapter_description(const std::string& folder);
 // The file with the weights of an adapter, its checksum right.
 SafetensorsFile open_adapter_weights(const std::string& folder);
 

@@ -256,7 +256,7 @@ void AttachTask::save_model(const std::string& folder) const {
     description.base_name = std::filesystem::path(folder).filename().string();
     description.base_hash = model_hash(folder);
   }
-  save_adapter(*model_, description, config_.train_base ? folder + "/adapter" : folder);
+  save_adapter(model_->fast_parameters(), description, config_.train_base ? folder + "/adapter" : folder);
 }
 
 std::vector<std::pair<std::string, double>> AttachTask::step_sizes() const {
