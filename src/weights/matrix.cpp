@@ -13,9 +13,9 @@
 namespace fwl {
 namespace {
 
-// Up to this many vectors are multiplied with the quantised rows directly, which is limited by reading the rows. For
-// more, dequantising once and a dense product are faster.
-constexpr int64_t few_vectors = 6;
+// Up to this many vectors are multiplied with the quantised rows directly, four at a time at the cost of one. For more,
+// dequantising once and a dense product are faster.
+constexpr int64_t few_vectors = 32;
 
 // Matrices up to this size are dequantised at once for a product, larger ones slice by slice.
 constexpr int64_t largest_dense_bytes = 128 << 20, slice_bytes = 32 << 20;
