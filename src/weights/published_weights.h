@@ -33,6 +33,7 @@ class GgufWeights : public WeightSource {
   std::shared_ptr<const GgufFile> file_;
   WeightFormat format_;
   FileName file_name_;
+  bool is_checked_;  // all of its numbers are known to be finite
 };
 
 class FolderWeights : public WeightSource {
