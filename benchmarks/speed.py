@@ -48,10 +48,10 @@ class Record:
     def __init__(self, options):
         self.options, self.numbers, self.rows = options, {}, []
 
-    def best_in_turns(self, sides, is_rate=True):
+    def best_in_turns(self, sides, is_rate=True, rounds=None):
         """Sides: name -> function that gives tokens per second (or seconds). None: it cannot be measured here."""
         best = {}
-        for _ in range(self.options.rounds):
+        for _ in range(rounds or self.options.rounds):
             for name, measure in sides.items():
                 value = measure()
                 if value is None:
@@ -201,7 +201,7 @@ def compare_layer(record):
         return layer_speed.measure_apart(case, "train", layer)["seconds"]
 
     best = record.best_in_turns({f"layer, {case}": lambda case=case: seconds(case)
-                                 for case in ("twin", "twin bf16", "fp32", "bf16")}, is_rate=False)
+                                 for case in ("twin", "twin bf16", "fp32", "bf16")}, is_rate=False, rounds=1)  # a minute each
     record.numbers["layer, flops"] = layer_speed.product_flops(layer)["train"]
     ours = "layer, bf16" if "layer, bf16" in best else "layer, fp32"
     title = f"layer training step (T {options.layer_tokens}, D 768, H 3072, V 32,768)"

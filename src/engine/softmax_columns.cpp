@@ -50,6 +50,14 @@ at::Tensor softmax_columns_(at::Tensor& logits, const at::Tensor& bias) {
 RunningSoftmax::RunningSoftmax(int64_t columns, const at::TensorOptions& options)
     : maxima_(at::full({columns}, -INFINITY, options)), totals_(at::zeros({columns}, options.dtype(at::kDouble))) {}
 
+at::Tensor RunningSoftmax::log_sums() const {
+  return maxima_ + totals_.log().to(maxima_.options());
+}
+
+at::Tensor RunningSoftmax::totals() const {
+  return totals_.to(maxima_.options());
+}
+
 void RunningSoftmax::add(const at::Tensor& logits, const at::Tensor& bias) {
   if (!is_fast_case(logits)) {
     auto copy = logits.clone();

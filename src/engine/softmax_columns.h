@@ -21,8 +21,8 @@ class RunningSoftmax {
   // of earlier tiles must be multiplied by.   -> columns
   at::Tensor exponentiate_(at::Tensor& logits, const at::Tensor& bias);
 
-  at::Tensor log_sums() const { return maxima_ + totals_.log().to(maxima_.options()); }
-  at::Tensor totals() const { return totals_.to(maxima_.options()); }  // of the exponentials
+  at::Tensor log_sums() const;
+  at::Tensor totals() const;  // of the exponentials
 
  private:
   at::Tensor maxima_, totals_;  // columns; totals in double

@@ -112,7 +112,7 @@ void LayerCursor::update_vectors(const InnerGradients& gradients) {
 
 void LayerCursor::learn(const at::Tensor& hidden, int64_t target) {
   const auto& options = layer_->options();
-  if (!prepared_.hidden.is_same(hidden)) prepared_ = {hidden, forward(hidden), {}};
+  if (!prepared_.hidden.defined() || !at::equal(prepared_.hidden, hidden)) logits(hidden);
   const auto at_learning = row(prepared_.forward, 1);
   const auto targets = at::full({1}, target, hidden.options().dtype(at::kLong));
   const auto dy = prepared_.mean_row.defined() ? prepared_.mean_row - head_->output_row(target)
