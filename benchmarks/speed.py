@@ -134,8 +134,13 @@ def measure_peer(options, dtype, task):
 def peer_apart(options, dtype, task):
     if dtype == "bfloat16" and not has_bf16_units():
         return None
-    return run_json([sys.executable, __file__, "--peer", dtype, task, "--threads", options.threads, "--tokens",
-                     options.tokens, "--generate", options.generate])
+    command = [sys.executable, __file__, "--peer", dtype, task, "--threads", options.threads, "--tokens", options.tokens,
+               "--generate", options.generate]
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if result.returncode != 0:
+        print(f"  transformers: {result.stderr.strip().splitlines()[-1:]}")
+        return None
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def compare_scoring(record):
