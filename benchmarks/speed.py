@@ -292,7 +292,8 @@ def main(arguments=None):
     for name in options.only.split(",") if options.only else COMPARISONS:
         print(f"== {name}", flush=True)
         COMPARISONS[name](record)
-    result = {"command": "python benchmarks/speed.py " + " ".join(arguments if arguments is not None else sys.argv[1:]),
+    command = " ".join(["python benchmarks/speed.py", *(sys.argv[1:] if arguments is None else arguments)])
+    result = {"command": command.replace(str(options.llama_bench), "llama-bench"),  # where it is built does not matter
               "date": time.strftime("%Y-%m-%d"), "minutes": (time.time() - start) / 60, "machine": facts,
               "peak_flops": peak, "numbers": record.numbers, "share_of_peak": shares_of_peak(record, peak),
               "rows": record.rows}
