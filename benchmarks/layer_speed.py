@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-CASES = ("twin", "fp32", "bf16")
+CASES = ("twin", "twin bf16", "fp32", "bf16")
 TASKS = ("train", "score")
 
 
@@ -25,6 +25,7 @@ def parse_arguments(arguments=None):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--chunk", type=int, default=128)
     parser.add_argument("--long-tokens", type=int, default=131072, help="length of the long scoring run; 0: skip it")
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--one", nargs=2, metavar=("CASE", "TASK"), help="one measurement, as JSON")
     return parser.parse_args(arguments)
 
@@ -85,15 +86,16 @@ def measure(case, task, options):
                            torch.nn.Parameter(torch.zeros(options.vocabulary)))
     layer.set_step_sizes({name: size / 100 for name, size in layer.step_sizes().items()})
     training = task == "train"
-    hidden = torch.randn(1, tokens, options.width, requires_grad=training or case == "twin")
+    hidden = torch.randn(1, tokens, options.width, requires_grad=training or case.startswith("twin"))
     targets = torch.randint(0, options.vocabulary, (1, tokens))
     before = peak_bytes()
 
     def run(hidden=hidden, targets=targets):
         for tensor in (hidden, *layer.parameters(), *head.parameters()):
             tensor.grad = None
-        with torch.set_grad_enabled(training):
-            if case == "twin":
+        autocast = torch.autocast("cpu", torch.bfloat16, enabled=case == "twin bf16")
+        with torch.set_grad_enabled(training), autocast:
+            if case.startswith("twin"):
                 nll = plain_twin(layer, head, hidden, targets, options.chunk, training)
             else:
                 nll = layer(hidden, targets, head, chunk=options.chunk).fast_nll
@@ -110,7 +112,7 @@ def measure(case, task, options):
         return {"seconds": seconds, "extra_bytes": peak_bytes() - before, "tokens": tokens,
                 "short_seconds": sum(around) / len(around)}
     seconds = []
-    for _ in range(2):
+    for _ in range(options.repeats):
         start = time.perf_counter()
         mean = run()
         seconds.append(time.perf_counter() - start)
@@ -119,7 +121,7 @@ def measure(case, task, options):
 
 def measure_apart(case, task, options):
     command = [sys.executable, __file__, "--one", case, task]
-    for name in ("tokens", "width", "layer_width", "vocabulary", "threads", "chunk", "long_tokens"):
+    for name in ("tokens", "width", "layer_width", "vocabulary", "threads", "chunk", "long_tokens", "repeats"):
         command += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 

@@ -130,7 +130,7 @@ def plain_seconds(options, adapts):
     return seconds[1:]
 
 
-def own_seconds(options, objective, gradient_at, folder):
+def own_seconds(options, objective, gradient_at, folder, precision="fp32"):
     """Seconds of each step of `fwl train`, out of its record."""
     out = Path(tempfile.mkdtemp(dir=folder))
     command = [ROOT / "build/release/fwl", "train", "--data.train", folder / "bytes.tokens", "--out", out / "run",
@@ -138,10 +138,17 @@ def own_seconds(options, objective, gradient_at, folder):
                str(options.width), "--model.heads", str(options.heads), "--model.ffn-size", str(4 * options.width),
                "--model.block-tokens", str(options.block_tokens), "--data.rows", str(options.rows),
                "--data.segment-tokens", str(options.tokens), "--objective.name", objective, "--layer.gradient-at",
-               gradient_at, "--run.steps", str(options.steps), "--run.log-every", str(options.steps)]
+               gradient_at, "--run.steps", str(options.steps), "--run.log-every", str(options.steps),
+               "--precision", precision]
     subprocess.run(command, check=True, capture_output=True)
     lines = [json.loads(line) for line in (out / "run/record.jsonl").read_text().splitlines()]
     return [lines[-1]["seconds"]]  # the mean of all steps after the first
+
+
+def write_bytes(folder):
+    (folder / "bytes").write_bytes(bytes((i * i + i // 7) % 251 for i in range(400_000)))
+    subprocess.run([ROOT / "build/release/fwl", "tokenize", "--tokenizer", "bytes", "--out", folder / "bytes.tokens",
+                    folder / "bytes"], check=True, capture_output=True)
 
 
 def main(arguments=None):
@@ -153,9 +160,7 @@ def main(arguments=None):
              "fwl boundary": lambda folder: own_seconds(options, "fwl", "boundary", folder)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "bytes").write_bytes(bytes((i * i + i // 7) % 251 for i in range(400_000)))
-        subprocess.run([ROOT / "build/release/fwl", "tokenize", "--tokenizer", "bytes", "--out",
-                        folder / "bytes.tokens", folder / "bytes"], check=True, capture_output=True)
+        write_bytes(folder)
         best = dict.fromkeys(cases, math.inf)
         for _ in range(options.rounds):
             for case, measure in cases.items():

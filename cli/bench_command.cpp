@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
 #include "cli/model_name.h"
+#include "engine/products.h"
 #include "evaluate/bench.h"
 #include "store/open_model.h"
 #include "store/trained_model.h"
@@ -107,6 +108,7 @@ void print(Console& console, const Options& options, const LanguageModel& model,
     for (const auto& result : results)
       json.push_back({{"model", row_of(options, model, result).model},
                       {"threads", at::get_num_threads()},
+                      {"products", products_in_use()},
                       {"context", model.base().context_tokens()},
                       {"test", result.test},
                       {"method", result.method},

@@ -12,7 +12,8 @@ namespace fwl {
 struct EngineFlags {
   int64_t threads = 0;  // 0: all cores
   std::string device = "cpu";
-  std::string precision = "fp32";
+  std::string precision = "auto";
+  std::string activations = "fp32";
 };
 
 void add_fields(Fields& fields, EngineFlags& flags);

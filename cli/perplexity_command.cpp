@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/evaluation_input.h"
 #include "cli/session_input.h"
+#include "engine/products.h"
 #include "evaluate/divided.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -177,11 +178,9 @@ void print_table(Console& console, const std::vector<NllSeries>& all, const Eval
 
 nlohmann::json to_json(const Options& options, const EvaluationData& data, const std::vector<NllSeries>& all) {
   const auto& tokens = data.tokens();
-  nlohmann::json json = {{"model", options.input.model},
-                         {"identity", data.identity()},
-                         {"protocol", options.input.protocol},
-                         {"context", data.context_tokens()},
-                         {"data_hash", to_hex(tokens.ids_hash())}};
+  nlohmann::json json = {{"model", options.input.model},       {"identity", data.identity()},
+                         {"protocol", options.input.protocol}, {"context", data.context_tokens()},
+                         {"products", products_in_use()},      {"data_hash", to_hex(tokens.ids_hash())}};
   if (!options.input.adapter.empty()) json["adapter"] = options.input.adapter;
   for (const auto& series : all) {
     json["methods"].push_back(to_json(series, summarize(series, tokens)));

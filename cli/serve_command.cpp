@@ -26,7 +26,7 @@ struct Options {
   EngineOptions engine;
   AccessOptions access;
   std::string method = "auto", name, template_file, sessions, address;
-  std::string adapt = "prompt", long_text = "auto";
+  std::string adapt = "prompt", long_text = "auto", kv_cache = "fp32";
   int64_t context = 0, max_prompt_tokens = 1 << 20, max_sessions = 64;
   double memory = 4;
 };
@@ -54,6 +54,7 @@ void describe(Fields& fields, Options& options) {
       .alias("ctx_size");
   fields.add("long_text", options.long_text, "when the context is full: restart: read its last half again; slide")
       .choices({"auto", "restart", "slide"});
+  add_kv_cache_field(fields, options.kv_cache);
   add_fields(fields, options.engine);
   fields.add("max_prompt_tokens", options.max_prompt_tokens, "limit of one prompt or document").range(1, 1e12);
   fields.add("sessions", options.sessions, "folder of the sessions; servers can share it; default: in the data folder");
@@ -94,7 +95,7 @@ ServedModel open_served(const Options& options, Console& console) {
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.adapt = options.method == "static" ? "off" : options.adapt;
   served.max_prompt_tokens = options.max_prompt_tokens;
-  served.context = new_context(served.model().base(), options.context, options.long_text);
+  served.context = new_context(served.model().base(), options.context, options.long_text, options.kv_cache);
   return served;
 }
 

@@ -41,8 +41,15 @@ void expect_own_context(const std::string& path, const ContextOptions& own, cons
 
 }  // namespace
 
-ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text) {
+void add_kv_cache_field(Fields& fields, std::string& kv_cache) {
+  fields.add("kv_cache", kv_cache, "keys and values of past tokens in memory: fp32; bf16: half the size, rounded")
+      .choices({"fp32", "bf16"});
+}
+
+ContextOptions new_context(const BaseModel& base, int64_t context_tokens, const std::string& long_text,
+                           const std::string& kv_cache) {
   auto context = base.default_context();
+  context.has_bf16_cache = kv_cache == "bf16";
   const bool is_bounded = context.context_tokens > 0;
   if (!is_bounded && context_tokens > 0)
     fail("--context", "a model with a limited context", "one that reads texts of any length");
@@ -74,6 +81,7 @@ void add_fields(Fields& fields, SessionInput& input) {
            "when the context is full: restart: read its last half again; slide; refuse; auto: as in the session, or "
            "restart")
       .choices({"auto", "restart", "slide", "refuse"});
+  add_kv_cache_field(fields, input.kv_cache);
 }
 
 void add_special_field(Fields& fields, bool& special) {
@@ -95,10 +103,11 @@ OpenedSession::OpenedSession(SessionInput input, Console& console)
   opened_ = with_blocks(open_with_vocabulary(input, WeightFormat::quantized, console), input.blocks);
   conventions_ = read_prompt_conventions(input.model);
   if (path_.empty() || !std::filesystem::exists(path_)) {
-    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text));
+    session_ = model().new_session(1, new_context(model().base(), input.context, input.long_text, input.kv_cache));
     return;
   }
   session_ = model().load_session(path_, opened_.identity);
+  session_.base.context.has_bf16_cache = input.kv_cache == "bf16";
   documents_ = documents_in(path_);
   expect_own_context(path_, session_.base.context, input);
 }

@@ -16,7 +16,7 @@ namespace fwl {
 
 struct SessionInput : ModelInput {
   std::string session;
-  std::string adapt = "prompt", long_text = "auto", session_precision = "bf16";
+  std::string adapt = "prompt", long_text = "auto", kv_cache = "fp32", session_precision = "bf16";
   int64_t context = 0;
 };
 

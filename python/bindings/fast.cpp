@@ -10,6 +10,7 @@
 #include "memory/layer.h"
 #include "memory/layer_sums.h"
 #include "support/error.h"
+#include "weights/quantized_product.h"
 
 namespace py = pybind11;
 
@@ -195,6 +196,11 @@ void bind_precision(py::module_& module) {
       .def(py::init<const std::string&>(), py::arg("precision"))
       .def("__enter__", &MatmulPrecision::enter)
       .def("__exit__", [](MatmulPrecision& scope, const py::args&) { scope.exit(); });
+  module.def(
+      "set_activations",
+      [](const std::string& name) { set_activations(activations_from_name("set_activations", name)); },
+      py::arg("activations"),
+      "What quantised weights are multiplied with, in this process: fp32, or q8: rounded to 8 bits in groups of 32.");
   module.def("has_fast_bf16_gemm", &has_fast_bf16_gemm);
   module.def("has_bf16_gemm", &has_bf16_gemm);
 }

@@ -19,7 +19,7 @@ from fwl._C import (  # noqa: F401
 )
 from fwl._C import BaseModel, BaseState, LanguageModel, Session, new_base, open_base, open_model  # noqa: F401
 from fwl._C import few_shot, find_adapter, find_model, with_method  # noqa: F401
-from fwl._C import has_bf16_gemm, has_fast_bf16_gemm, matmul_precision  # noqa: F401
+from fwl._C import has_bf16_gemm, has_fast_bf16_gemm, matmul_precision, set_activations  # noqa: F401
 from fwl.attached import attach, from_pretrained  # noqa: F401
 from fwl.heads import AdaptiveSoftmaxHead, SoftmaxHead  # noqa: F401
 from fwl.layer import BiasOnly, FastWeightLayer, FastWeightOutput  # noqa: F401

@@ -40,7 +40,8 @@ class SoftmaxHead(nn.Module):
     ``skip_probability_below`` leaves out blocks of words whose probabilities are all below it; 0 is exact.
     """
 
-    def __init__(self, weight, bias=None, block_bytes=BLOCK_BYTES, skip_probability_below=0.0):
+    def __init__(self, weight: Tensor, bias: Optional[Tensor] = None, block_bytes: int = BLOCK_BYTES,
+                 skip_probability_below: float = 0.0):
         super().__init__()
         _hold(self, "weight", weight)
         _hold(self, "bias", bias)
@@ -99,8 +100,10 @@ class AdaptiveSoftmaxHead(SoftmaxHead):
     ``AdaptiveSoftmaxHead.create`` makes fresh ones from cutoffs and div_val.
     """
 
-    def __init__(self, weights, biases=None, projections=None, cluster_weight=None, cluster_bias=None,
-                 block_bytes=BLOCK_BYTES, skip_probability_below=0.0):
+    def __init__(self, weights: list[Tensor], biases: Optional[list[Optional[Tensor]]] = None,
+                 projections: Optional[list[Optional[Tensor]]] = None, cluster_weight: Optional[Tensor] = None,
+                 cluster_bias: Optional[Tensor] = None, block_bytes: int = BLOCK_BYTES,
+                 skip_probability_below: float = 0.0):
         nn.Module.__init__(self)
         self.clusters = len(weights)
         biases = biases or [None] * self.clusters
@@ -116,7 +119,8 @@ class AdaptiveSoftmaxHead(SoftmaxHead):
         self.core()
 
     @classmethod
-    def create(cls, d_model, vocabulary_size, cutoffs, div_val=1, bias=True, **options):
+    def create(cls, d_model: int, vocabulary_size: int, cutoffs: list[int], div_val: int = 1, bias: bool = True,
+               **options) -> "AdaptiveSoftmaxHead":
         """Fresh weights for clusters that end at ``cutoffs`` and at the vocabulary's end, each div_val times narrower."""
         ends = [*cutoffs, vocabulary_size]
         if sorted(set(ends)) != ends or ends[0] <= 0:

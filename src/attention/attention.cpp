@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attention/block_attention.h"
+#include "attention/rounded_attention.h"
 #include "engine/torch.h"
 #include "support/discardable.h"
 
@@ -76,9 +77,30 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
   return block_attention(queries, {keys, values, keys, values}, shape, visible);
 }
 
+namespace {
+
+// Keys and values are kept in bf16: a few queries read them as they are, and for more they are widened once.
+at::Tensor attention_over_rounded(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
+                                  VisibleKeys visible, double dropout) {
+  constexpr int64_t few_queries = 8;
+  const bool wants_gradient = at::GradMode::is_enabled() && queries.requires_grad();
+  const bool has_kernel = queries.is_cpu() && queries.scalar_type() == at::kFloat;
+  if (has_kernel && !wants_gradient && queries.size(2) <= few_queries)
+    return rounded_attention(queries, cached.keys, cached.values, AttentionShape(queries, cached.keys, first_position),
+                             visible);
+  const auto type = queries.scalar_type();
+  return cached_attention(queries,
+                          {cached.keys.to(type), cached.values.to(type), cached.latest_keys, cached.latest_values},
+                          first_position, visible, dropout);
+}
+
+}  // namespace
+
 at::Tensor cached_attention(const at::Tensor& queries, const CachedKeys& cached, int64_t first_position,
                             VisibleKeys visible, double dropout) {
   end_if_discarded();
+  if (cached.keys.scalar_type() != queries.scalar_type())
+    return attention_over_rounded(queries, cached, first_position, visible, dropout);
   const auto& [keys, values, latest_keys, latest_values] = cached;
   const bool wants_gradient = at::GradMode::is_enabled() &&
                               (queries.requires_grad() || latest_keys.requires_grad() || latest_values.requires_grad());

@@ -41,7 +41,7 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
 
 // Keys and values of which the last T were just computed, through which gradients flow; those before are constants.
 struct CachedKeys {
-  at::Tensor keys, values;                // B,key heads,K,d: all of them, without a graph
+  at::Tensor keys, values;                // B,key heads,K,d: all of them, without a graph; perhaps in bf16
   at::Tensor latest_keys, latest_values;  // B,key heads,T,d: the last T of them, with their graph if there is one
 };
 

@@ -21,12 +21,13 @@ int64_t capacity_for(int64_t tokens) {
   return tokens + std::max<int64_t>(64, tokens / 2);
 }
 
-// Makes room for new tokens after the cached ones.   like: B,T,kv heads,d
-void make_room(at::Tensor& cache, int64_t cached, int64_t new_tokens, const at::Tensor& like) {
+// Makes room for new tokens after the cached ones, which are kept as `type`.   like: B,T,kv heads,d
+void make_room(at::Tensor& cache, int64_t cached, int64_t new_tokens, const at::Tensor& like, at::ScalarType type) {
+  if (cache.defined() && cache.scalar_type() != type) cache = cache.to(type);
   const int64_t capacity = cache.defined() ? cache.size(2) : 0;
   if (cached + new_tokens <= capacity) return;
   auto larger = at::empty({like.size(0), like.size(2), capacity_for(cached + new_tokens), like.size(3)},
-                          like.options().requires_grad(false));
+                          like.options().dtype(type).requires_grad(false));
   if (cached > 0) larger.narrow(2, 0, cached).copy_(cache.narrow(2, 0, cached));
   cache = larger;
 }
@@ -235,10 +236,13 @@ at::Tensor CachedModel::attend(const TokenRows& rows, int64_t layer, const at::T
 at::Tensor CachedModel::attend_span(BaseState& state, int64_t layer, const at::Tensor& queries, const at::Tensor& keys,
                                     const at::Tensor& values, double dropout) const {
   const int64_t count = keys.size(1), cached = state.layer_tokens[static_cast<size_t>(layer)];
-  const auto added_keys = keys.transpose(1, 2), added_values = values.transpose(1, 2);  // B,kv heads,T,d
+  const auto type = state.context.has_bf16_cache ? at::kBFloat16 : keys.scalar_type();
+  const auto rounded = [&](const at::Tensor& x) { return x.to(type).to(keys.scalar_type()); };  // as it will be kept
+  const auto added_keys = rounded(keys).transpose(1, 2),
+             added_values = rounded(values).transpose(1, 2);  // B,kv heads,T,d
   const auto extend = [&](at::Tensor& cache, const at::Tensor& added) {
     const at::NoGradGuard no_grad;
-    make_room(cache, cached, count, keys);
+    make_room(cache, cached, count, keys, type);
     cache.narrow(2, cached, count).copy_(added);
     return cache.narrow(2, 0, cached + count);
   };

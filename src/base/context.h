@@ -21,6 +21,9 @@ struct ContextOptions {
   int64_t clamp_tokens = 0;     // longer distances are clamped to it; 0: no clamp
   bool is_same_length = false;  // each position sees memory_tokens keys; otherwise the whole memory and its own segment
 
+  // Keys and values of past tokens are rounded to bf16, which halves their memory. Not kept in session files.
+  bool has_bf16_cache = false;
+
   bool operator==(const ContextOptions&) const = default;
 };
 

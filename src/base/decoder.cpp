@@ -142,16 +142,20 @@ at::Tensor Decoder::run(const TokenRows& rows, const BaseCall& call) const {
 }
 
 at::Tensor Decoder::feed_forward(const Layer& layer, const at::Tensor& x) const {
-  if (!config_.has_joined_gate)
-    return layer.down.apply(gated(config_.activation, layer.gate.apply(x), layer.up.apply(x)));
+  if (!config_.has_joined_gate) {
+    const auto parts = apply_side_by_side(x, {{layer.gate, {}}, {layer.up, {}}});  // N,inner each
+    return layer.down.apply(gated(config_.activation, parts[0], parts[1]));
+  }
   const auto parts = layer.gate_up.apply(x).split(config_.ffn_size, 1);  // N,inner each
   return layer.down.apply(gated(config_.activation, parts[0].contiguous(), parts[1].contiguous()));
 }
 
 Decoder::Projections Decoder::projections(const Layer& layer, const at::Tensor& x) const {
-  if (!config_.has_joined_attention)
-    return {layer.query.apply(x, layer.query_bias), layer.key.apply(x, layer.key_bias),
-            layer.value.apply(x, layer.value_bias)};
+  if (!config_.has_joined_attention) {
+    auto parts = apply_side_by_side(
+        x, {{layer.query, layer.query_bias}, {layer.key, layer.key_bias}, {layer.value, layer.value_bias}});
+    return {parts[0], parts[1], parts[2]};
+  }
   const int64_t kv_size = config_.kv_heads * config_.head_size;
   const auto parts = layer.query_key_value.apply(x, layer.query_key_value_bias)
                          .split_with_sizes({config_.heads * config_.head_size, kv_size, kv_size}, 1);

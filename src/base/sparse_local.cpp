@@ -70,7 +70,9 @@ at::Tensor SparseLocal::embedded(const at::Tensor& tokens) const {
 
 void SparseLocal::check_context(const ContextOptions& context) const {
   CachedModel::check_context(context);
-  if (context != ContextOptions{})
+  ContextOptions own;
+  own.has_bf16_cache = context.has_bf16_cache;
+  if (context != own)
     fail("context of a sparse-local model", "its own blocks", "another window", "it reads texts of any length");
 }
 

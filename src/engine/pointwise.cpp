@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "engine/row_products.h"
 #include "engine/torch.h"
 #include "kernels/kernels.h"
@@ -102,6 +104,44 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
 at::Tensor gated(GateActivation activation, const at::Tensor& gate, const at::Tensor& up) {
   if (activation == GateActivation::silu) return swiglu(gate, up);
   return by_rows(gate, [](const at::Tensor& rows) { return at::gelu(rows, "tanh"); }) * up;
+}
+
+at::Tensor squared_relu_values(const at::Tensor& z) {
+  if (!can_use_kernel(z, z)) return z.clamp_min(0).square_();
+  auto out = at::empty_like(z);
+  const float* data = z.const_data_ptr<float>();
+  float* results = out.mutable_data_ptr<float>();
+  at::parallel_for(0, z.numel(), 16384,
+                   [&](int64_t begin, int64_t end) { squared_relu_row(data + begin, end - begin, results + begin); });
+  return out;
+}
+
+at::Tensor twice_relu_times(const at::Tensor& z, const at::Tensor& factor) {
+  if (!can_use_kernel(z, factor) || factor.sizes() != z.sizes()) return z.clamp_min(0).mul_(factor).mul_(2);
+  auto out = at::empty_like(z);
+  const float *data = z.const_data_ptr<float>(), *factors = factor.const_data_ptr<float>();
+  float* results = out.mutable_data_ptr<float>();
+  at::parallel_for(0, z.numel(), 16384, [&](int64_t begin, int64_t end) {
+    twice_relu_row(data + begin, factors + begin, end - begin, results + begin);
+  });
+  return out;
+}
+
+void strict_lower_affine_(at::Tensor& x, double scale, double shift) {
+  if (!can_use_kernel(x, x)) {
+    x.mul_(scale).add_(shift).tril_(-1);
+    return;
+  }
+  const int64_t rows = x.size(1), columns = x.size(2);
+  float* data = x.mutable_data_ptr<float>();
+  for_each_row(x.size(0) * rows, columns, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t below = std::min(row % rows, columns);
+      float* values = data + row * columns;
+      affine_row(values, static_cast<float>(scale), static_cast<float>(shift), below);
+      std::fill(values + below, values + columns, 0.0F);
+    }
+  });
 }
 
 RotaryAngles rotary_angles(const at::Tensor& frequencies, const at::Tensor& positions, const at::TensorOptions& options,

@@ -15,6 +15,12 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 enum class GateActivation { silu, gelu };
 at::Tensor gated(GateActivation activation, const at::Tensor& gate, const at::Tensor& up);
 
+// Without gradients, in one pass each: max(z, 0)^2, factor * 2 max(z, 0), and scale * x + shift strictly below the
+// diagonal of matrices (B,C,C), 0 elsewhere.
+at::Tensor squared_relu_values(const at::Tensor& z);
+at::Tensor twice_relu_times(const at::Tensor& z, const at::Tensor& factor);
+void strict_lower_affine_(at::Tensor& x, double scale, double shift);
+
 // Which two values of a head are rotated as a pair: neighbours (GGUF files of Llama models), or one from each half
 // (Hugging Face).
 enum class RotaryPairs { neighbours, halves };

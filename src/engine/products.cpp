@@ -1,12 +1,11 @@
 #include "engine/products.h"
 
-#include <dlfcn.h>
+#include <fmt/format.h>
 
-#include <chrono>
-
+#include "engine/gemm_backend.h"
+#include "engine/rounded_weights.h"
 #include "engine/row_products.h"
 #include "engine/torch.h"
-#include "support/cpu.h"
 #include "support/discardable.h"
 #include "support/error.h"
 
@@ -15,95 +14,44 @@ namespace {
 
 thread_local ProductPrecision chosen_precision = ProductPrecision::exact;
 
-// MKL's interface, exported by LibTorch; its headers are not in the wheel.
-constexpr int row_major = 101, no_transpose = 111, transpose = 112;
-using Bf16Gemm = void (*)(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                          const uint16_t* a, int lda, const uint16_t* b, int ldb, float beta, float* c, int ldc);
-
-Bf16Gemm mkl_bf16_gemm() {
-  static const auto found = reinterpret_cast<Bf16Gemm>(dlsym(RTLD_DEFAULT, "cblas_gemm_bf16bf16f32"));
-  return found;
-}
-
-// A matrix as GEMM needs it: rows are contiguous, or columns, which makes it transposed.
-struct GemmOperand {
-  at::Tensor values;
-  int order;
-  int leading;
-
-  explicit GemmOperand(const at::Tensor& matrix) {
-    const bool is_transposed = matrix.stride(0) == 1 && matrix.stride(1) >= matrix.size(0);
-    const bool is_plain = matrix.stride(1) == 1 && matrix.stride(0) >= matrix.size(1);
-    const auto source = is_plain ? matrix : is_transposed ? matrix.t() : matrix.contiguous();
-    values = source.to(at::kBFloat16).contiguous();
-    order = is_plain || !is_transposed ? no_transpose : transpose;
-    leading = static_cast<int>(values.size(1));
+// Of this thread's fp32 products on the CPU.
+GemmBackend chosen_backend() {
+  switch (chosen_precision) {
+    case ProductPrecision::exact:
+      return GemmBackend::mkl_fp32;
+    case ProductPrecision::bf16:
+      return fastest_gemm();
+    case ProductPrecision::bf16_everywhere:
+      return any_bf16_gemm();
   }
-  const uint16_t* data() const { return static_cast<const uint16_t*>(values.const_data_ptr()); }
-};
-
-void bf16_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
-  const GemmOperand left(a), right(b);
-  const bool is_direct = out.stride(1) == 1 && out.stride(0) >= out.size(1);
-  auto target = is_direct ? out : out.contiguous();
-  mkl_bf16_gemm()(row_major, left.order, right.order, static_cast<int>(a.size(0)), static_cast<int>(b.size(1)),
-                  static_cast<int>(a.size(1)), static_cast<float>(scale), left.data(), left.leading, right.data(),
-                  right.leading, static_cast<float>(keep), target.mutable_data_ptr<float>(),
-                  static_cast<int>(target.stride(0)));
-  if (!is_direct) out.copy_(target);
+  return GemmBackend::mkl_fp32;
 }
 
-double seconds_per_product(const std::function<void()>& multiply) {
-  double best = 1e9;
-  for (int repeat = 0; repeat < 3; ++repeat) {
-    const auto start = std::chrono::steady_clock::now();
-    multiply();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
+bool is_exact(const at::Tensor& tensor) {
+  return chosen_precision == ProductPrecision::exact || tensor.scalar_type() != at::kFloat;
 }
 
-// Checks the CPU before measuring: without bf16 units MKL emulates them, and a noisy measurement must not select that.
-bool measure_bf16_gemm() {
-  const auto& cpu = cpu_features();
-  if (!mkl_bf16_gemm() || !(cpu.avx512_bf16 || (cpu.amx_bf16 && !cpu.is_amx_broken))) return false;
-  const at::NoGradGuard no_grad;
-  constexpr int64_t probe_size = 512;
-  const auto a = at::rand({probe_size, probe_size}), b = at::rand({probe_size, probe_size});
-  auto out = at::empty({probe_size, probe_size});
-  const double exact = seconds_per_product([&] { at::mm_out(out, a, b); });
-  const double rounded = seconds_per_product([&] { bf16_product_into(out, a, b, 0, 1); });
-  return rounded < 0.9 * exact;
-}
-
-bool uses_bf16(const at::Tensor& tensor) {
-  const ProductPrecision precision = chosen_precision;
-  if (precision == ProductPrecision::exact || tensor.scalar_type() != at::kFloat) return false;
-  if (!tensor.is_cpu()) return true;
-  return precision == ProductPrecision::bf16 ? has_fast_bf16_gemm() : has_bf16_gemm();
+void rounded_on_device(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
+  const auto rounded = at::mm(a.to(at::kBFloat16), b.to(at::kBFloat16)).to(at::kFloat);
+  keep == 0 ? out.copy_(rounded * scale) : out.mul_(keep).add_(rounded, scale);
 }
 
 void product_into_matrix(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
   const bool is_empty = out.numel() == 0 || a.size(1) == 0;
-  if (uses_bf16(out) && out.is_cpu() && !is_empty) return bf16_product_into(out, a, b, keep, scale);
-  if (uses_bf16(out)) {
-    const auto rounded = at::mm(a.to(at::kBFloat16), b.to(at::kBFloat16)).to(at::kFloat);
-    keep == 0 ? out.copy_(rounded * scale) : out.mul_(keep).add_(rounded, scale);
-    return;
-  }
-  if (keep == 0 && scale == 1)
-    at::mm_out(out, a, b);
-  else
-    at::addmm_out(out, out, a, b, keep, scale);
+  if (is_empty || is_exact(out)) return multiply_by(GemmBackend::mkl_fp32, out, a, b, keep, scale);
+  if (!out.is_cpu()) return rounded_on_device(out, a, b, keep, scale);
+  multiply_by(chosen_backend(), out, a, b, keep, scale);
 }
 
-// The same product with its own backward pass, because autograd would not use the chosen precision.
-class Bf16Product : public torch::autograd::Function<Bf16Product> {
+// The product with its own backward pass, because autograd would not use the chosen precision. `rounded` is b in bf16
+// if that is known already, and otherwise b again.
+class ChosenProduct : public torch::autograd::Function<ChosenProduct> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a, const at::Tensor& b) {
-    context->save_for_backward({a, b});
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
+                            const at::Tensor& rounded) {
+    context->save_for_backward({a, b, rounded});
     context->saved_data["precision"] = static_cast<int64_t>(product_precision());
-    return multiply(a, b);
+    return multiply(a, rounded);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -114,12 +62,15 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
     const auto &a = saved[0], &b = saved[1], gradient = gradients[0].contiguous();
     // Applied again, so that these products can be differentiated too.
     at::Tensor grad_a, grad_b;
-    if (context->needs_input_grad(0)) grad_a = Bf16Product::apply(gradient, b.transpose(-1, -2));
-    if (context->needs_input_grad(1))
-      grad_b = b.dim() == 3
-                   ? Bf16Product::apply(a.transpose(1, 2), gradient)
-                   : Bf16Product::apply(a.reshape({-1, a.size(-1)}).t(), gradient.reshape({-1, gradient.size(-1)}));
-    return {grad_a, grad_b};
+    if (context->needs_input_grad(0))
+      grad_a = ChosenProduct::apply(gradient, b.transpose(-1, -2), saved[2].transpose(-1, -2));
+    if (context->needs_input_grad(1)) {
+      const bool is_batch = b.dim() == 3;
+      const auto right = is_batch ? gradient : gradient.reshape({-1, gradient.size(-1)});
+      const auto left = is_batch ? a.transpose(1, 2) : a.reshape({-1, a.size(-1)}).t();
+      grad_b = ChosenProduct::apply(left, right, right);
+    }
+    return {grad_a, grad_b, {}};
   }
 
  private:
@@ -136,6 +87,12 @@ class Bf16Product : public torch::autograd::Function<Bf16Product> {
     return out.view(shape);
   }
 };
+
+// Rows that must not depend on those beside them (row_products.h) are multiplied one by one.
+bool takes_rows_alone(const at::Tensor& a, const at::Tensor& b) {
+  return has_independent_rows() && b.dim() == 2 && a.is_cpu() && a.scalar_type() == at::kFloat &&
+         !at::GradMode::is_enabled();
+}
 
 }  // namespace
 
@@ -156,24 +113,38 @@ void set_product_precision(ProductPrecision precision) {
 }
 
 ProductPrecision precision_from_name(const std::string& where, const std::string& name) {
-  if (name == "fp32") return ProductPrecision::exact;
+  if (name == "auto" || name == "fp32") return ProductPrecision::exact;
   if (name == "bf16") return ProductPrecision::bf16;
   if (name == "bf16-everywhere") return ProductPrecision::bf16_everywhere;
-  fail(where, "fp32, bf16 or bf16-everywhere", "'" + name + "'");
+  fail(where, "auto, fp32, bf16 or bf16-everywhere", "'" + name + "'");
 }
 
 bool has_fast_bf16_gemm() {
-  static const bool is_fast = measure_bf16_gemm();
-  return is_fast;
+  return rounds_to_bf16(fastest_gemm());
 }
 
 bool has_bf16_gemm() {
-  return mkl_bf16_gemm() != nullptr;
+  return has_emulated_bf16();
+}
+
+std::string products_in_use() {
+  return chosen_precision == ProductPrecision::exact ? "fp32 by MKL"
+                                                     : fmt::format("bf16 mode: {}", name_of(chosen_backend()));
 }
 
 std::string product_backend() {
-  return has_fast_bf16_gemm() ? "bf16 by MKL's bf16 GEMM"
-                              : "bf16 mode multiplies in fp32 (no fast bf16 GEMM on this machine)";
+  auto text = fmt::format("fp32 by MKL; bf16 mode by {}, the fastest of", name_of(fastest_gemm()));
+  const char* separator = " ";
+  for (const auto& [backend, speed] : gemm_speeds()) {
+    text += fmt::format("{}{} ({:.0f} GFLOP/s)", separator, name_of(backend), speed / 1e9);
+    separator = ", ";
+  }
+  return text;
+}
+
+at::Tensor weight_operand(const at::Tensor& weight) {
+  if (is_exact(weight) || !weight.is_cpu() || !rounds_to_bf16(chosen_backend())) return weight;
+  return rounded_weight(weight);
 }
 
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, double keep, double scale) {
@@ -183,7 +154,7 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, dou
     auto matrix = out.select(0, 0);
     return product_into_matrix(matrix, a.select(0, 0), b.select(0, 0), keep, scale);
   }
-  if (!uses_bf16(out)) {
+  if (is_exact(out)) {
     at::baddbmm_out(out, out, a, b, keep, scale);
     return;
   }
@@ -195,10 +166,14 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, dou
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
   end_if_discarded();
-  if (has_independent_rows() && b.dim() == 2 && a.is_cpu() && a.scalar_type() == at::kFloat &&
-      !at::GradMode::is_enabled())
-    return product_by_rows(a, b);
-  return uses_bf16(a) ? Bf16Product::apply(a, b) : at::matmul(a, b);
+  if (takes_rows_alone(a, b)) return product_by_rows(a, b);
+  return is_exact(a) ? at::matmul(a, b) : ChosenProduct::apply(a, b, b);
+}
+
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight) {
+  end_if_discarded();
+  if (takes_rows_alone(x, weight)) return product_by_rows(x, weight.t());
+  return is_exact(x) ? at::matmul(x, weight.t()) : ChosenProduct::apply(x, weight.t(), weight_operand(weight).t());
 }
 
 }  // namespace fwl

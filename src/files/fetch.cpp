@@ -10,6 +10,7 @@
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/folder.h"
+#include "files/remembered_hashes.h"
 #include "files/temporary_folder.h"
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -129,7 +130,9 @@ void check_present(const KnownFile& file, const std::string& path, const Progres
   constexpr auto advice = "it is not the known file; move it away and repeat";
   if (file.bytes > 0 && bytes != file.bytes)
     fail(path, fmt::format("{} bytes", file.bytes), fmt::format("{}", bytes), advice);
-  const auto got = checksum_of_file(path, file.checksum, progress);
+  const bool is_sha256 = file.checksum.starts_with("sha256:");
+  const auto got =
+      is_sha256 ? remembered_hash_of_file(path, progress) : checksum_of_file(path, file.checksum, progress);
   if (got != file.checksum) fail(path, file.checksum, got, advice);
 }
 

@@ -12,6 +12,14 @@ at::Tensor changed_bias(const at::Tensor& bias, const at::Tensor& change) {
   return bias.defined() ? bias + change : change;
 }
 
+TokenPass Head::token_pass(const at::Tensor& hidden, const at::Tensor&) const {
+  return {logits(hidden), {}};
+}
+
+at::Tensor Head::output_row(int64_t) const {
+  TORCH_CHECK(false, "a head without mean rows has no rows of all tokens");
+}
+
 void check_head_input(const char* where, const Head& head, const at::Tensor& hidden, const at::Tensor& targets) {
   if (hidden.dim() != 2 || hidden.size(1) != head.width())
     fail(where, fmt::format("hidden states N,{}", head.width()), c10::str(hidden.sizes()),

@@ -27,6 +27,12 @@ struct LossAndGradient {
   at::Tensor gradient;  // N,D: of each loss with respect to its own hidden state
 };
 
+// What writing one token needs of the head, in one pass over its weights.
+struct TokenPass {
+  at::Tensor logits;    // 1,V
+  at::Tensor mean_row;  // 1,D: of the output rows, under the probabilities of another hidden state; or undefined
+};
+
 // One cluster of the vocabulary: logits = (hidden @ projection) @ weight^T + bias. The full softmax has one cluster.
 struct SoftmaxCluster {
   at::Tensor weight;      // tokens, d
@@ -54,6 +60,11 @@ class Head {
 
   // hidden: N,D -> N,V, unnormalised for the full softmax and log-probabilities for the adaptive one.
   virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
+
+  // The logits of `hidden` (1,D), and of the loss at `learning` (1,D) the gradient that all targets share: the loss of
+  // a target has the gradient mean_row - output_row(target). Heads that have no faster way leave it out.
+  virtual TokenPass token_pass(const at::Tensor& hidden, const at::Tensor& learning) const;
+  virtual at::Tensor output_row(int64_t token) const;  // 1,D; of heads that give a mean_row
 
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& targets) const { return loss(hidden, targets, {}); }
 

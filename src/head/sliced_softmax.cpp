@@ -7,6 +7,7 @@
 
 #include "engine/products.h"
 #include "engine/torch.h"
+#include "head/tiled_softmax.h"
 
 namespace fwl {
 namespace {
@@ -48,40 +49,6 @@ struct SlicedHead {
   }
 };
 
-struct SlicedResult {
-  at::Tensor losses, log_sums;  // N
-  at::Tensor gradient;          // N,D, or undefined
-};
-
-// The sums of exponentials, and of rows weighted by them, are relative to the largest logit so far.
-SlicedResult run_forward(const SlicedHead& head, const at::Tensor& hidden, const at::Tensor& targets,
-                         bool wants_gradient) {
-  const int64_t tokens = hidden.size(0);
-  auto largest = at::full({tokens}, -INFINITY, hidden.options());
-  auto sums = at::zeros({tokens}, hidden.options()), target_logits = at::zeros({tokens}, hidden.options());
-  auto gradient = wants_gradient ? at::zeros(hidden.sizes(), hidden.options()) : at::Tensor();
-  head.for_each_slice(hidden, [&](int64_t start, int64_t first, const at::Tensor& rows, at::Tensor& logits) {
-    const int64_t words = logits.size(0), count = logits.size(1);
-    const auto of_block = [&](const at::Tensor& all) { return all.narrow(0, start, count); };
-    const auto local = of_block(targets) - first;
-    const auto is_inside = local.ge(0).logical_and_(local.lt(words));
-    const auto found = logits.gather(0, local.clamp(0, words - 1).unsqueeze(0)).squeeze(0);
-    of_block(target_logits).copy_(at::where(is_inside, found, of_block(target_logits)));
-    const auto higher = at::maximum(of_block(largest), logits.amax(0));
-    const auto factor = (of_block(largest) - higher).exp_();
-    logits.sub_(higher).exp_();
-    of_block(sums).mul_(factor).add_(logits.sum(0));
-    of_block(largest).copy_(higher);
-    if (!wants_gradient) return;
-    auto weighted = of_block(gradient);
-    weighted.mul_(factor.unsqueeze(1));
-    product_into(weighted, logits.t(), rows, 1);
-  });
-  if (wants_gradient) gradient.div_(sums.unsqueeze(1)).sub_(head.weight.select_rows(targets));
-  const auto log_sums = largest + sums.log();
-  return {log_sums - target_logits, log_sums, gradient};
-}
-
 // The gradient with respect to the hidden states, for upstream l on the losses and u on their gradients. With
 // probabilities p and q = u E^T: w = p (q - <p,q> + l) - l e, hidden += w E; <p,q> is known from the forward pass.
 at::Tensor run_backward(const SlicedHead& head, const at::Tensor& hidden, const at::Tensor& targets,
@@ -108,7 +75,7 @@ class SlicedSoftmax : public torch::autograd::Function<SlicedSoftmax> {
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& rows, int64_t type,
                                const OptionalTensor& bias, const at::Tensor& targets, int64_t block_bytes) {
     const auto head = head_of(rows, type, hidden.size(1), bias.value_or(at::Tensor()), block_bytes);
-    auto [losses, log_sums, gradient] = run_forward(head, hidden.contiguous(), targets, true);
+    auto [losses, log_sums, gradient] = tiled_softmax(hidden, head.weight, head.bias, targets, true, block_bytes);
     context->save_for_backward({hidden, rows, head.bias, targets, log_sums, gradient});
     context->saved_data["type"] = type;
     context->saved_data["block_bytes"] = block_bytes;
@@ -150,7 +117,7 @@ at::Tensor sliced_softmax_loss(const at::Tensor& hidden, const Matrix& weight, c
                                const at::Tensor& targets, const HeadOptions& options) {
   const bool wants_gradient = at::GradMode::is_enabled() && hidden.requires_grad();
   if (wants_gradient) return sliced_softmax(hidden, weight, bias, targets, options)[0];
-  return run_forward({weight, bias, options.block_bytes}, hidden.contiguous(), targets, false).losses;
+  return tiled_softmax(hidden, weight, bias, targets, false, options.block_bytes).losses;
 }
 
 LossAndGradient sliced_softmax_loss_and_gradient(const at::Tensor& hidden, const Matrix& weight, const at::Tensor& bias,

@@ -5,6 +5,7 @@
 #include "engine/torch.h"
 #include "head/sliced_softmax.h"
 #include "head/softmax_sweep.h"
+#include "head/token_pass.h"
 #include "support/error.h"
 
 namespace fwl {
@@ -59,6 +60,17 @@ LossAndGradient SoftmaxHead::loss_and_gradient(const at::Tensor& hidden, const a
   check_head_input("SoftmaxHead", *this, hidden, targets);
   if (is_sliced()) return sliced_softmax_loss_and_gradient(hidden, weight_, bias_, targets, options_);
   return softmax_loss_and_gradient(hidden, weight(), bias_, targets, options_);
+}
+
+TokenPass SoftmaxHead::token_pass(const at::Tensor& hidden, const at::Tensor& learning) const {
+  const bool has_kernel = weight_.is_quantized() || (weight_.dense().is_cpu() && weight_.dense().is_contiguous() &&
+                                                     weight_.dense().scalar_type() == at::kFloat);
+  if (!has_kernel) return Head::token_pass(hidden, learning);
+  return token_pass_over(weight_.stored_rows(), bias_, hidden, learning);
+}
+
+at::Tensor SoftmaxHead::output_row(int64_t token) const {
+  return weight_.select_rows(at::full({1}, token, at::kLong));
 }
 
 at::Tensor SoftmaxHead::logits(const at::Tensor& hidden) const {

@@ -25,6 +25,9 @@ class SoftmaxHead : public Head {
   LossAndGradient loss_and_gradient(const at::Tensor& hidden, const at::Tensor& targets) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
+  TokenPass token_pass(const at::Tensor& hidden, const at::Tensor& learning) const override;
+  at::Tensor output_row(int64_t token) const override;
+
   // Logits of a few tokens use the quantised weight directly. Losses need it dense: all of it, or slice by slice.
   const at::Tensor& weight() const;
   void for_each_cluster(const at::Tensor& targets, const ClusterVisit& visit) const override;

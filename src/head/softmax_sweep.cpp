@@ -6,6 +6,7 @@
 #include "engine/products.h"
 #include "engine/softmax_columns.h"
 #include "engine/torch.h"
+#include "head/tiled_softmax.h"
 
 namespace fwl {
 namespace {
@@ -50,7 +51,11 @@ class Sweep {
  public:
   Sweep(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& targets,
         const HeadOptions& options)
-      : hidden_(hidden.contiguous()), weight_(weight), bias_(bias), targets_(targets), options_(options) {
+      : hidden_(hidden.contiguous()),
+        weight_(weight_operand(weight)),
+        bias_(bias),
+        targets_(targets),
+        options_(options) {
     block_tokens_ = std::min(tokens_per_block(weight.size(0), hidden, options), std::max<int64_t>(1, hidden.size(0)));
     buffer_ = at::empty({weight.size(0) * block_tokens_}, hidden.options());
   }
@@ -138,14 +143,10 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
                             const OptionalTensor& given_bias, const at::Tensor& targets,
-                            const OptionalTensor& expected_upstream, HeadOptions options, bool wants_gradient) {
+                            const OptionalTensor& expected_upstream, HeadOptions options) {
     const auto bias = given_bias.value_or(at::Tensor());
     auto losses = at::empty({hidden.size(0)}, hidden.options());
     Sweep sweep(hidden, weight, bias, targets, options);
-    if (!wants_gradient) {
-      sweep.run(&losses, [](int64_t, int64_t, const at::Tensor&) {});
-      return losses;
-    }
     // The probabilities are available now, so compute the gradients now: of the hidden states for an upstream of one,
     // of the parameters for the expected upstream.
     auto grad_hidden = at::empty(hidden.sizes(), hidden.options());
@@ -281,12 +282,17 @@ int64_t tokens_per_block(int64_t vocabulary_size, const at::Tensor& like, const 
 
 at::Tensor softmax_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& targets, const at::Tensor& expected_upstream, const HeadOptions& options) {
-  return SoftmaxLoss::apply(hidden, weight, if_defined(bias), targets, if_defined(expected_upstream), options,
-                            wants_gradient(hidden, weight, bias));
+  if (!wants_gradient(hidden, weight, bias))
+    return tiled_softmax(hidden, weight, bias, targets, false, options.block_bytes).losses;
+  return SoftmaxLoss::apply(hidden, weight, if_defined(bias), targets, if_defined(expected_upstream), options);
 }
 
 LossAndGradient softmax_loss_and_gradient(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
                                           const at::Tensor& targets, const HeadOptions& options) {
+  if (!wants_gradient(hidden, weight, bias) && options.skip_probability_below == 0) {
+    const auto tiled = tiled_softmax(hidden, weight, bias, targets, true, options.block_bytes);
+    return {tiled.losses, tiled.gradient};
+  }
   const auto results = SoftmaxLossAndGradient::apply(hidden, weight, if_defined(bias), targets, options);
   return {results[0], results[1]};
 }

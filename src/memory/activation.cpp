@@ -1,5 +1,6 @@
 #include "memory/activation.h"
 
+#include "engine/pointwise.h"
 #include "engine/products.h"
 #include "engine/torch.h"
 
@@ -13,11 +14,11 @@ class SquaredRelu : public torch::autograd::Function<SquaredRelu> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& z) {
     context->save_for_backward({z});
-    return z.clamp_min(0).square_();
+    return squared_relu_values(z);
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
-    return {context->get_saved_variables()[0].clamp_min(0).mul_(upstreams[0]).mul_(2)};
+    return {twice_relu_times(context->get_saved_variables()[0], upstreams[0])};
   }
 };
 
@@ -26,14 +27,14 @@ class InputGradient : public torch::autograd::Function<InputGradient> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& dz2, const at::Tensor& W,
                             const at::Tensor& z1) {
     context->save_for_backward({dz2, W, z1});
-    return product(dz2, W.transpose(-1, -2)).mul_(2).mul_(z1.clamp_min(0));
+    return twice_relu_times(z1, product(dz2, W.transpose(-1, -2)));
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstreams) {
     const auto saved = context->get_saved_variables();
     const auto &dz2 = saved[0], &W = saved[1], &z1 = saved[2], &upstream = upstreams[0];
-    const auto grad_dv = z1.clamp_min(0).mul_(upstream).mul_(2);  // B,T,H
-    const auto grad_dz2 = product(grad_dv, W);                    // B,T,D
+    const auto grad_dv = twice_relu_times(z1, upstream);  // B,T,H
+    const auto grad_dz2 = product(grad_dv, W);            // B,T,D
     const auto grad_W = W.dim() == 3 ? product(grad_dv.transpose(1, 2).contiguous(), dz2)
                                      : product(grad_dv.flatten(0, 1).t(), dz2.flatten(0, 1));
     const auto grad_z1 = product(dz2, W.transpose(-1, -2)).mul_(upstream).mul_(2).mul_(z1 > 0);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "engine/pointwise.h"
 #include "engine/products.h"
 #include "engine/torch.h"
 
@@ -45,7 +46,8 @@ at::Tensor strict_scores(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor strict_weights(const at::Tensor& query, const at::Tensor& key, double matrix_step, double bias_step) {
   auto scores = at::empty({query.size(0), query.size(1), key.size(1)}, query.options());
   product_into(scores, query, transposed(key));
-  return scores.mul_(matrix_step).add_(bias_step).tril_(-1);
+  strict_lower_affine_(scores, matrix_step, bias_step);
+  return scores;
 }
 
 double number(const at::Tensor& scalar) {

@@ -49,6 +49,10 @@ at::Tensor masked_loss(const Head& head, const at::Tensor& hidden, const at::Ten
   return losses.index_copy(0, scored, some).view(targets.sizes());
 }
 
+FastMemory::Adapter FastMemory::adapter(const FastState& state) const {
+  return [self = shared_from_this(), state](const at::Tensor& hidden) { return self->adapt(hidden, state); };
+}
+
 std::shared_ptr<const Head> FastMemory::head_for(const std::shared_ptr<const Head>& head, const FastState&,
                                                  int64_t) const {
   return head;

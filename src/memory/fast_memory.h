@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -78,6 +79,9 @@ class FastMemory : public std::enable_shared_from_this<FastMemory> {
 
   // The output for hidden states (B,T,D) under a state that stays as it is; an undefined state: fast weights off.
   virtual at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const = 0;
+  // The same for many calls: what follows from the state is computed once.
+  using Adapter = std::function<at::Tensor(const at::Tensor& hidden)>;
+  virtual Adapter adapter(const FastState& state) const;
   // The head for one text of the state.
   virtual std::shared_ptr<const Head> head_for(const std::shared_ptr<const Head>& head, const FastState& state,
                                                int64_t sequence) const;

@@ -132,10 +132,17 @@ MemoryLosses FastWeightLayer::run(const at::Tensor& hidden, const at::Tensor& ta
 }
 
 at::Tensor FastWeightLayer::adapt(const at::Tensor& hidden, const FastState& state) const {
-  if (!state.is_defined()) return layer_forward(hidden, parameters_.slow, options_).y;
-  auto sums = LayerSums::of(state);
-  if (state.is_segment_full()) close_segment(sums, {decays(), options_.max_drift, rule_}, parameters_.slow, steps());
-  return layer_forward(hidden, updated_weights(parameters_.slow, steps(), sums.total()), options_).y;
+  return adapter(state)(hidden);
+}
+
+FastMemory::Adapter FastWeightLayer::adapter(const FastState& state) const {
+  auto weights = parameters_.slow;
+  if (state.is_defined()) {
+    auto sums = LayerSums::of(state);
+    if (state.is_segment_full()) close_segment(sums, {decays(), options_.max_drift, rule_}, parameters_.slow, steps());
+    weights = updated_weights(parameters_.slow, steps(), sums.total());
+  }
+  return [weights, options = options_](const at::Tensor& hidden) { return layer_forward(hidden, weights, options).y; };
 }
 
 std::unique_ptr<MemoryCursor> FastWeightLayer::cursor(const FastState& state, std::shared_ptr<const Head> head) const {

@@ -54,6 +54,7 @@ class FastWeightLayer : public FastMemory {
   at::Tensor outputs(const at::Tensor& hidden, const at::Tensor& targets, const std::shared_ptr<const Head>& head,
                      const MemoryCall& call, FastState& state) const;
   at::Tensor adapt(const at::Tensor& hidden, const FastState& state) const override;
+  Adapter adapter(const FastState& state) const override;
   std::unique_ptr<MemoryCursor> cursor(const FastState& state, std::shared_ptr<const Head> head) const override;
 
   std::shared_ptr<const FastMemory> with_step_size(double step) const override;

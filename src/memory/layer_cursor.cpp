@@ -1,16 +1,23 @@
 #include "memory/layer_cursor.h"
 
+#include <tuple>
+
 #include "engine/torch.h"
 #include "support/error.h"
 
 namespace fwl {
 namespace {
 
-// More pending updates would cost more than they save.
-constexpr int64_t most_waiting = 64;
+// As many as a chunk usually has, so that until its end the weights are those where gradients are taken.
+constexpr int64_t most_waiting = 128;
 
 WeightSet without_batch(const WeightSet& weights) {
   return map_weights([](const at::Tensor& weight) { return weight.defined() ? weight.squeeze(0) : weight; }, weights);
+}
+
+LayerForward row(const LayerForward& all, int64_t index) {
+  const auto one = [&](const at::Tensor& rows) { return rows.defined() ? rows.narrow(0, index, 1) : rows; };
+  return {one(all.h), one(all.z1), one(all.v), one(all.normal), one(all.inverse), one(all.y)};
 }
 
 }  // namespace
@@ -25,10 +32,10 @@ void LayerCursor::Waiting::push(const at::Tensor& key, const at::Tensor& gradien
   ++count;
 }
 
-at::Tensor LayerCursor::Waiting::corrected(const at::Tensor& value, const at::Tensor& query, double step) const {
-  if (count == 0) return value;
+void LayerCursor::Waiting::correct_(at::Tensor value, const at::Tensor& query, double step) const {
+  if (count == 0) return;
   const auto scores = at::mm(query, keys.narrow(0, 0, count).t());  // 1,n
-  return at::addmm(value, scores, gradients.narrow(0, 0, count), 1, -step);
+  value.addmm_(scores, gradients.narrow(0, 0, count), 1, -step);
 }
 
 void LayerCursor::Waiting::add_to(at::Tensor& sum) {
@@ -54,17 +61,41 @@ void LayerCursor::set_weights() {
   const auto closed = sums_.closed.is_defined() ? without_batch(updated_weights(slow, steps_, sums_.closed)) : slow;
   gradient_weights_ = layer_->options().gradient_at == GradientAt::slow ? slow : closed;
   current_ = without_batch(updated_weights(closed, steps_, sums_.open));
+  prepared_ = {};
+  const bool is_at_boundary = layer_->options().gradient_at == GradientAt::boundary && clock_.open_tokens[0] == 0;
+  if (!is_at_boundary) return;
+  current_.U = gradient_weights_.U;
+  current_.W = gradient_weights_.W;
+}
+
+// One pass over two rows: the hidden state under the weights as they are, and where its gradient is taken.
+LayerForward LayerCursor::forward(const at::Tensor& hidden) const {
+  const auto& [current, learning] = std::tie(current_, gradient_weights_);
+  const auto rows_of = [](const at::Tensor& x, const at::Tensor& first, const at::Tensor& second) {
+    return first.is_same(second) ? at::mm(x, first)
+                                 : at::cat({at::mm(x.narrow(0, 0, 1), first), at::mm(x.narrow(0, 1, 1), second)});
+  };
+  const auto linear = [&](const at::Tensor& x, const at::Tensor WeightSet::*matrix, const at::Tensor WeightSet::*bias,
+                          const Waiting& waiting, double step) {
+    auto value = rows_of(x, current.*matrix, learning.*matrix);
+    value.add_(at::stack({current.*bias, learning.*bias}));
+    waiting.correct_(value.narrow(0, 0, 1), x.narrow(0, 0, 1), step);
+    return value;
+  };
+  const LayerMaps maps = {
+      [&](const at::Tensor& x) { return linear(x, &WeightSet::U, &WeightSet::a, waiting_U_, step_sizes_[0]); },
+      [&](const at::Tensor& v) { return linear(v, &WeightSet::W, &WeightSet::b, waiting_W_, step_sizes_[2]); },
+      [&](const at::Tensor& n) {
+        return n * at::stack({current.gain, learning.gain}) + at::stack({current.shift, learning.shift});
+      }};
+  return layer_forward(hidden.expand({2, -1}), maps, layer_->options());
 }
 
 at::Tensor LayerCursor::logits(const at::Tensor& hidden) {
-  const auto first = [&](const at::Tensor& h) {
-    return waiting_U_.corrected(at::addmm(current_.a, h, current_.U), h, step_sizes_[0]);
-  };
-  const auto second = [&](const at::Tensor& v) {
-    return waiting_W_.corrected(at::addmm(current_.b, v, current_.W), v, step_sizes_[2]);
-  };
-  const auto affine = [&](const at::Tensor& n) { return n * current_.gain + current_.shift; };
-  return head_->logits(layer_forward(hidden, {first, second, affine}, layer_->options()).y);
+  const auto both = forward(hidden);
+  const auto pass = head_->token_pass(both.y.narrow(0, 0, 1), both.y.narrow(0, 1, 1));
+  prepared_ = {hidden, both, pass.mean_row};
+  return pass.logits;
 }
 
 void LayerCursor::update_vectors(const InnerGradients& gradients) {
@@ -81,15 +112,18 @@ void LayerCursor::update_vectors(const InnerGradients& gradients) {
 
 void LayerCursor::learn(const at::Tensor& hidden, int64_t target) {
   const auto& options = layer_->options();
-  const auto forward = layer_forward(hidden, gradient_weights_, options);
+  if (!prepared_.hidden.defined() || !at::equal(prepared_.hidden, hidden)) logits(hidden);
+  const auto at_learning = row(prepared_.forward, 1);
   const auto targets = at::full({1}, target, hidden.options().dtype(at::kLong));
-  const auto dy = head_->loss_and_gradient(forward.y, targets).gradient;
-  auto gradients = inner_gradients(forward, dy, gradient_weights_, options);
+  const auto dy = prepared_.mean_row.defined() ? prepared_.mean_row - head_->output_row(target)
+                                               : head_->loss_and_gradient(at_learning.y, targets).gradient;
+  auto gradients = inner_gradients(at_learning, dy, gradient_weights_, options);
   const auto factor = options.grad_scale == 1 ? at::Tensor() : at::full({1, 1}, options.grad_scale, dy.options());
   apply_rule(gradients, *layer_->rule(), factor);
   update_vectors(gradients);
   waiting_U_.push(gradients.h, gradients.dz1);
   waiting_W_.push(gradients.v, gradients.dz2);
+  prepared_ = {};
   ++clock_.tokens_read[0];
   ++clock_.open_tokens[0];
   if (!clock_.is_segment_full() && waiting_U_.count < most_waiting) return;

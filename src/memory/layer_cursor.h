@@ -27,11 +27,19 @@ class LayerCursor : public MemoryCursor {
     at::Tensor keys, gradients;  // n,K and n,N, of which `count` are in use
     int64_t count = 0;
     void push(const at::Tensor& key, const at::Tensor& gradient);  // 1,K and 1,N
-    // Subtracts the effect of the pending updates on `query` (1,K) from `value` (1,N).
-    at::Tensor corrected(const at::Tensor& value, const at::Tensor& query, double step) const;
+    // Subtracts the effect of the pending updates on `query` (1,K) from `value` (1,N), in place.
+    void correct_(at::Tensor value, const at::Tensor& query, double step) const;
     void add_to(at::Tensor& sum);  // 1,K,N; leaves no pending updates
   };
 
+  // What `logits` computes for `learn` besides: the head is swept once per token.
+  struct Prepared {
+    at::Tensor hidden;     // 1,D
+    LayerForward forward;  // rows: as the weights are, and where gradients are taken
+    at::Tensor mean_row;   // 1,D: of the head, for the second row; or undefined
+  };
+
+  LayerForward forward(const at::Tensor& hidden) const;
   void update_vectors(const InnerGradients& gradients);
   void flush();
   void close_full_segment();
@@ -45,6 +53,7 @@ class LayerCursor : public MemoryCursor {
   LayerSums sums_;
   WeightSet gradient_weights_, current_;  // where gradients are taken; what the sums have led to: no leading B
   Waiting waiting_U_, waiting_W_;
+  Prepared prepared_;
 };
 
 }  // namespace fwl

@@ -43,8 +43,9 @@ void append_cache(TensorMap& tensors, const std::string& name, const at::Tensor&
   if (precision == CachePrecision::bf16) {
     tensors[name] = cache.to(at::kBFloat16);
   } else if (precision == CachePrecision::q8) {
-    const auto scale = cache.abs().amax(-1, true).clamp_min(1e-20) / 127;  // like the cache, 1 in the last dimension
-    tensors[name] = (cache / scale).round().to(at::kChar);
+    const auto wide = cache.scalar_type() == at::kBFloat16 ? cache.to(at::kFloat) : cache;
+    const auto scale = wide.abs().amax(-1, true).clamp_min(1e-20) / 127;  // like the cache, 1 in the last dimension
+    tensors[name] = (wide / scale).round().to(at::kChar);
     tensors[name + scale_suffix] = scale;
   } else {
     tensors[name] = cache;

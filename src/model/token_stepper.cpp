@@ -71,28 +71,33 @@ TokenStepper::TokenStepper(const LanguageModel& model, Session& session, Adaptat
     : model_(model), session_(session), adaptation_(adaptation) {
   if (session.sequences() != 1) fail("session", "one text", std::to_string(session.sequences()));
   if (!session.last_hidden.defined()) fail("session", "at least one token read", "none");
-  if (adaptation == Adaptation::write && model.memory())
-    cursor_ = model.memory()->cursor(session.fast, model.base().head());
+  const auto& memory = model.memory();
+  head_ = model.base().head();
+  if (!memory) return;
+  if (adaptation == Adaptation::write) {
+    cursor_ = memory->cursor(session.fast, head_);
+    return;
+  }
+  const auto state = adaptation == Adaptation::off ? FastState{} : session.fast;
+  adapter_ = memory->adapter(state);
+  if (state.is_defined()) head_ = memory->head_for(head_, state, 0);
 }
 
 at::Tensor TokenStepper::next_logits() {
-  if (cursor_) return cursor_->logits(session_.last_hidden);
-  return model_.next_logits(session_, adaptation_ == Adaptation::off ? Adaptation::off : Adaptation::read);
+  return cursor_ ? cursor_->logits(session_.last_hidden) : head_->logits(head_input());
 }
 
 at::Tensor TokenStepper::head_input() const {
-  const auto& memory = model_.memory();
-  if (!memory) return session_.last_hidden;
-  if (cursor_ || memory->moves_head()) return {};
-  const auto state = adaptation_ == Adaptation::off ? FastState{} : session_.fast;
-  return memory->adapt(session_.last_hidden.unsqueeze(1), state).squeeze(1);
+  if (cursor_) return {};
+  return adapter_ ? adapter_(session_.last_hidden.unsqueeze(1)).squeeze(1) : session_.last_hidden;
 }
 
 std::vector<at::Tensor> TokenStepper::next_logits(const std::vector<TokenStepper*>& steppers) {
   std::vector<at::Tensor> logits(steppers.size()), rows;
   std::vector<size_t> shared;
   for (size_t index = 0; index < steppers.size(); ++index) {
-    const auto input = steppers[index]->head_input();
+    const bool is_shared = steppers[index]->head_ == steppers.front()->model_.base().head();
+    const auto input = is_shared ? steppers[index]->head_input() : at::Tensor();
     if (!input.defined()) {
       logits[index] = steppers[index]->next_logits();
       continue;

@@ -42,13 +42,15 @@ class TokenStepper {
   void finish();  // writes everything back to the session
 
  private:
-  // The head's input, if the head is that of the model; otherwise undefined.   1,D
+  // The head's input under fast weights that stay as they are; undefined where they learn.   1,D
   at::Tensor head_input() const;
 
   const LanguageModel& model_;
   Session& session_;
   Adaptation adaptation_;
   std::unique_ptr<MemoryCursor> cursor_;  // where a memory learns
+  FastMemory::Adapter adapter_;           // where there is one that does not
+  std::shared_ptr<const Head> head_;      // of this session
 };
 
 }  // namespace fwl

@@ -28,10 +28,12 @@ TakenSession SessionShelf::take(const SessionKey& key, bool creates) {
   if (is_current) taken.stored = std::move(found->stored);
   if (found != kept_.end()) kept_.erase(found);
   if (is_current) return taken;
-  if (stamp || !creates)
+  if (stamp || !creates) {
     taken.stored = files_.load(key);
-  else
+    taken.stored.session.base.context.has_bf16_cache = context_.has_bf16_cache;
+  } else {
     taken.stored.session = new_session();
+  }
   return taken;
 }
 

@@ -10,6 +10,7 @@
 #include "files/checksum.h"
 #include "files/folder.h"
 #include "files/memory_map.h"
+#include "files/remembered_hashes.h"
 #include "files/self_checksum.h"
 #include "support/error.h"
 #include "support/fields.h"
@@ -86,13 +87,13 @@ AdapterDescription read_adapter_description(const std::string& folder) {
 }
 
 std::string model_hash(const std::string& path, const ProgressReport& progress) {
-  if (!fs::is_directory(path)) return checksum_of_file(path, "sha256:", progress);
+  if (!fs::is_directory(path)) return remembered_hash_of_file(path, progress);
   std::vector<std::string> files = {inside(path, "config.json")};
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
   std::sort(files.begin() + 1, files.end());
   Sha256 all;
-  for (const auto& file : files) all.update(checksum_of_file(file, "sha256:", progress));
+  for (const auto& file : files) all.update(remembered_hash_of_file(file, progress));
   return "sha256:" + to_hex(all.finish());
 }
 

@@ -43,7 +43,9 @@ CpuFeatures detect() {
   features.name = brand_name();
   __builtin_cpu_init();
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  features.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  features.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  features.avx512_vnni = features.avx512 && __builtin_cpu_supports("avx512vnni");
   features.avx512_bf16 = features.avx512 && has_bit(cpuid(7, 1).eax, 5);
   features.amx_bf16 = has_bit(cpuid(7, 0).edx, 22);
   const unsigned highest_leaf = __get_cpuid_max(0, nullptr);
@@ -73,6 +75,7 @@ std::string to_string(const CpuFeatures& features) {
   auto text = features.name;
   if (features.avx2) text += ", AVX2";
   if (features.avx512) text += ", AVX-512";
+  if (features.avx512_vnni) text += ", AVX-512 VNNI";
   if (features.avx512_bf16) text += ", AVX-512 BF16";
   if (features.amx_bf16) text += features.is_amx_broken ? ", AMX announced but unusable (switched off)" : ", AMX BF16";
   return text;

@@ -9,6 +9,7 @@ struct CpuFeatures {
   std::string name;
   bool avx2 = false;
   bool avx512 = false;
+  bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool amx_bf16 = false;
   // Some virtual machines announce AMX but leave out its palette (CPUID leaf 0x1D): using it is an illegal instruction.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/products.h"
 #include "engine/torch.h"
 #include "files/atomic_file.h"
 #include "files/memory_map.h"
@@ -67,6 +68,7 @@ nlohmann::json environment_json(int64_t ranks) {
           {"torch", TORCH_VERSION},
           {"cpu", to_string(cpu_features())},
           {"threads", at::get_num_threads()},
+          {"products", products_in_use()},
           {"ranks", ranks}};
 }
 

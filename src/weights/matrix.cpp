@@ -1,34 +1,14 @@
 #include "weights/matrix.h"
 
-#include <ATen/Parallel.h>
-
-#include <span>
+#include <algorithm>
 
 #include "engine/products.h"
-#include "engine/row_products.h"
 #include "engine/torch.h"
 #include "files/quantized.h"
-#include "kernels/quantized_dot.h"
+#include "weights/quantized_product.h"
 
 namespace fwl {
 namespace {
-
-// Up to this many vectors are multiplied with the quantised rows directly, which is limited by reading the rows. For
-// more, dequantising once and a dense product are faster.
-constexpr int64_t few_vectors = 6;
-
-// Matrices up to this size are dequantised at once for a product, larger ones slice by slice.
-constexpr int64_t largest_dense_bytes = 128 << 20, slice_bytes = 32 << 20;
-
-int64_t slice_rows(int64_t rows, int64_t columns) {
-  const int64_t row_bytes = columns * static_cast<int64_t>(sizeof(float));
-  return rows * row_bytes <= largest_dense_bytes ? rows : std::max<int64_t>(1, slice_bytes / row_bytes);
-}
-
-void dequantize_bytes(GgufType type, const uint8_t* bytes, int64_t row_bytes, int64_t columns, float* values) {
-  dequantize(type, {reinterpret_cast<const std::byte*>(bytes), static_cast<size_t>(row_bytes)},
-             {values, static_cast<size_t>(columns)});
-}
 
 // A product with quantised weights or their transpose; its gradient is a product with the other one.
 class QuantizedProduct : public torch::autograd::Function<QuantizedProduct> {
@@ -39,7 +19,8 @@ class QuantizedProduct : public torch::autograd::Function<QuantizedProduct> {
     context->saved_data["type"] = type;
     context->saved_data["columns"] = columns;
     context->saved_data["is_transposed"] = is_transposed;
-    return Matrix(bytes, static_cast<GgufType>(type), columns).multiply_quantized(x, is_transposed);
+    const auto matrix = quantized_rows_of(bytes, static_cast<GgufType>(type), columns);
+    return is_transposed ? multiply_by_quantized_transposed(x, matrix) : multiply_quantized(x, {matrix})[0];
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -91,18 +72,17 @@ void Matrix::to(at::Device device) {
 }
 
 at::Tensor Matrix::dequantized() const {
-  const auto& [tensor, is_quantized, type, columns] = *weights_;
-  if (!is_quantized) return tensor;
-  auto values = at::empty({rows(), columns}, at::kFloat);
-  float* data = values.mutable_data_ptr<float>();
-  const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
-  const int64_t row_bytes = tensor.size(1);
-  at::parallel_for(0, rows(), std::max<int64_t>(1, 65536 / columns),
-                   [&, type = type, columns = columns](int64_t begin, int64_t end) {
-                     dequantize_bytes(type, bytes + begin * row_bytes, (end - begin) * row_bytes,
-                                      (end - begin) * columns, data + begin * columns);
-                   });
+  if (!is_quantized()) return weights_->tensor;
+  auto values = at::empty({rows(), columns()}, at::kFloat);
+  dequantize_in_parallel(stored_rows(), values.mutable_data_ptr<float>());
   return values;
+}
+
+QuantizedRows Matrix::stored_rows() const {
+  const auto& tensor = weights_->tensor;
+  if (is_quantized()) return quantized_rows_of(tensor, weights_->type, weights_->columns);
+  return {GgufType::F32, static_cast<const uint8_t*>(tensor.const_data_ptr()), tensor.size(0),
+          tensor.size(1) * static_cast<int64_t>(sizeof(float)), tensor.size(1)};
 }
 
 at::Tensor Matrix::select_rows(const at::Tensor& indices) const {
@@ -112,56 +92,43 @@ at::Tensor Matrix::select_rows(const at::Tensor& indices) const {
   auto shape = indices.sizes().vec();
   shape.push_back(columns);
   auto values = at::empty(shape, at::kFloat);
-  const int64_t row_bytes = tensor.size(1);
+  const auto stored = stored_rows();
   for (int64_t index = 0; index < flat.numel(); ++index)
-    dequantize_bytes(type, tensor.const_data_ptr<uint8_t>() + flat.const_data_ptr<int64_t>()[index] * row_bytes,
-                     row_bytes, columns, values.mutable_data_ptr<float>() + index * columns);
+    dequantize_rows(stored.part(flat.const_data_ptr<int64_t>()[index], 1),
+                    values.mutable_data_ptr<float>() + index * columns);
   return values;
 }
 
 at::Tensor Matrix::apply(const at::Tensor& x, const at::Tensor& bias) const {
-  const auto& [tensor, is_quantized, type, columns] = *weights_;
-  if (!is_quantized) {
-    const auto out = product(x, tensor.t());
+  if (!is_quantized()) {
+    const auto out = linear_product(x, weights_->tensor);
     return bias.defined() ? out + bias : out;
   }
   auto shape = x.sizes().vec();
   shape.back() = rows();
   const bool wants_gradient = at::GradMode::is_enabled() && x.requires_grad();
-  const auto flat = x.reshape({-1, columns});
-  auto out = wants_gradient ? QuantizedProduct::apply(flat, tensor, static_cast<int64_t>(type), columns, false)
-                            : multiply_quantized(flat, false);
+  const auto flat = x.reshape({-1, columns()});
+  auto out = wants_gradient ? QuantizedProduct::apply(flat, weights_->tensor, static_cast<int64_t>(weights_->type),
+                                                      columns(), false)
+                            : multiply_quantized(flat, {stored_rows()})[0];
   if (bias.defined()) out = out + bias;
   return out.view(shape);
 }
 
-at::Tensor Matrix::multiply_quantized(const at::Tensor& x, bool is_transposed) const {
-  const auto& [tensor, is_quantized, type, columns] = *weights_;
-  const auto flat = x.contiguous();
-  const int64_t count = flat.size(0);
-  auto out = at::empty({count, is_transposed ? columns : rows()}, flat.options());
-  if ((count <= few_vectors || has_independent_rows()) && !is_transposed) {
-    const float* vectors = flat.const_data_ptr<float>();
-    const uint8_t* bytes = tensor.const_data_ptr<uint8_t>();
-    const int64_t row_bytes = tensor.size(1), stride = rows();
-    float* results = out.mutable_data_ptr<float>();
-    at::parallel_for(0, stride, std::max<int64_t>(1, 32768 / row_bytes),
-                     [&, type = type, columns = columns](int64_t begin, int64_t end) {
-                       quantized_dot(type, bytes + begin * row_bytes, end - begin, row_bytes, columns, vectors, count,
-                                     results + begin, stride);
-                     });
+std::vector<at::Tensor> apply_side_by_side(const at::Tensor& x, const std::vector<MatrixWithBias>& maps) {
+  const bool wants_gradient = at::GradMode::is_enabled() && x.requires_grad();
+  const bool is_one_product = !wants_gradient && x.dim() == 2 &&
+                              std::ranges::all_of(maps, [](const auto& map) { return map.matrix.is_quantized(); });
+  std::vector<at::Tensor> out;
+  if (!is_one_product) {
+    for (const auto& [matrix, bias] : maps) out.push_back(matrix.apply(x, bias));
     return out;
   }
-  const int64_t slice = slice_rows(rows(), columns);
-  for (int64_t first = 0; first < rows(); first += slice) {
-    const int64_t some = std::min(slice, rows() - first);
-    const auto dense = narrow(first, some).dequantized();
-    auto part = is_transposed ? out : out.narrow(1, first, some);
-    if (is_transposed)
-      product_into(part, flat.narrow(1, first, some), dense, first > 0 ? 1 : 0);
-    else
-      product_into(part, flat, dense.t());
-  }
+  std::vector<QuantizedRows> rows;
+  for (const auto& map : maps) rows.push_back(map.matrix.stored_rows());
+  out = multiply_quantized(x, rows);
+  for (size_t index = 0; index < maps.size(); ++index)
+    if (maps[index].bias.defined()) out[index].add_(maps[index].bias);
   return out;
 }
 

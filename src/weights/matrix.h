@@ -4,8 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <vector>
 
-#include "files/gguf_type.h"
+#include "kernels/quantized_rows.h"
 
 namespace fwl {
 
@@ -36,8 +37,7 @@ class Matrix {
   // Moves the weights for all copies. Quantised weights are dequantised for any device but the CPU.
   void to(at::Device device);
 
-  // The product with quantised weights, or with their transpose, without a graph.   N,columns -> N,rows or the reverse
-  at::Tensor multiply_quantized(const at::Tensor& x, bool is_transposed) const;
+  QuantizedRows stored_rows() const;  // quantised, or contiguous floats on the CPU
 
  private:
   struct Weights {
@@ -48,6 +48,13 @@ class Matrix {
   };
   std::shared_ptr<Weights> weights_;
 };
+
+struct MatrixWithBias {
+  const Matrix& matrix;
+  at::Tensor bias;  // or undefined
+};
+// What each gives for the same x (N,columns), in one parallel region where quantised rows are multiplied directly.
+std::vector<at::Tensor> apply_side_by_side(const at::Tensor& x, const std::vector<MatrixWithBias>& maps);
 
 // Moves a tensor for all of its copies; existing views stay on the old device.
 void move_to(at::Tensor& tensor, at::Device device);

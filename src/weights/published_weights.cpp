@@ -4,6 +4,7 @@
 
 #include "engine/torch.h"
 #include "files/quantized.h"
+#include "files/remembered_hashes.h"
 #include "support/error.h"
 #include "weights/tensor_files.h"
 
@@ -49,7 +50,10 @@ WeightFormat weight_format_from_name(const std::string& name) {
 }
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, WeightFormat format, FileName file_name)
-    : file_(std::move(file)), format_(format), file_name_(std::move(file_name)) {}
+    : file_(std::move(file)),
+      format_(format),
+      file_name_(std::move(file_name)),
+      is_checked_(is_remembered(file_->where())) {}
 
 bool GgufWeights::has(const std::string& name) const {
   return file_->find_tensor(file_name_(name)) != nullptr;
@@ -76,7 +80,7 @@ at::Tensor GgufWeights::tensor(const std::string& name, at::IntArrayRef shape, c
 Matrix GgufWeights::matrix(const std::string& name, int64_t rows, int64_t columns, const Initial& initial) {
   const auto& found = find(name, {rows, columns});
   if (found.type == GgufType::F32) return tensor(name, {rows, columns}, initial);
-  if (!has_finite_scales(found.type, found.bytes)) fail_not_finite(file_->where(), file_name_(name));
+  if (!is_checked_ && !has_finite_scales(found.type, found.bytes)) fail_not_finite(file_->where(), file_name_(name));
   const Matrix quantized(view_bytes(found.bytes, rows, file_), found.type, columns);
   return format_ == WeightFormat::quantized ? quantized : Matrix(quantized.dequantized());
 }

@@ -11,8 +11,8 @@
 namespace fwl {
 
 // `quantized` multiplies with the mapped blocks of the file: least memory, fastest generation. `fp32` dequantises
-// everything: fastest scoring of short segments, and required for training. `automatic` is fp32 for models that take at most
-// 640 MB that way, and quantised for larger ones.
+// everything: fastest scoring of short segments, and required for training. `automatic` is fp32 for models that take at
+// most 640 MB that way, and quantised for larger ones.
 enum class WeightFormat { quantized, fp32, automatic };
 
 WeightFormat weight_format_from_name(const std::string& name);
@@ -34,6 +34,7 @@ class GgufWeights : public WeightSource {
   std::shared_ptr<const GgufFile> file_;
   WeightFormat format_;
   FileName file_name_;
+  bool is_checked_;  // all of its numbers are known to be finite
 };
 
 class FolderWeights : public WeightSource {

@@ -6,6 +6,7 @@
 
 #include "files/quantized_samples.h"
 #include "head/softmax_head.h"
+#include "weights/quantized_product.h"
 
 namespace fwl {
 namespace {
@@ -63,8 +64,8 @@ TEST(SlicedSoftmax, LargeMatricesAreMultipliedInSlices) {
   const Matrix matrix(at::tensor(bytes, at::kByte).view({rows, row_bytes}), GgufType::Q8_0, columns);
   const auto x = at::randn({8, columns}), y = at::randn({8, rows});
   const auto dense = matrix.dequantized();
-  expect_close(matrix.multiply_quantized(x, false), at::mm(x, dense.t()));
-  expect_close(matrix.multiply_quantized(y, true), at::mm(y, dense));
+  expect_close(matrix.apply(x), at::mm(x, dense.t()));
+  expect_close(multiply_by_quantized_transposed(y, matrix.stored_rows()), at::mm(y, dense));
 }
 
 }  // namespace

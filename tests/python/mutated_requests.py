@@ -10,8 +10,11 @@ import json
 import random
 import re
 import socket
+import sys
 import tempfile
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from serving import serving
@@ -117,9 +120,12 @@ def attack(port, requests, seed):
 
 
 def tiny_model(folder):
-    result = run([PROGRAM, "train", "--text", ROOT / "LICENSE", "--tokenizer", "bytes", "--out", folder, *TINY, "--run.steps", "1"])
-    assert result.returncode == 0, result.stderr
-    return folder / "model"
+    tokens = folder / "text.tokens"
+    for command in (["tokenize", "--tokenizer", "bytes", "--out", tokens, ROOT / "LICENSE"],
+                    ["train", "--data.train", tokens, "--out", folder / "run", *TINY, "--run.steps", "1"]):
+        result = run([PROGRAM, *command])
+        assert result.returncode == 0, result.stderr
+    return folder / "run/model"
 
 
 def peak_bytes(process):
@@ -130,18 +136,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=PROGRAM)
     parser.add_argument("--requests", type=int, default=100000)
+    parser.add_argument("--clients", type=int, default=8, help="that attack at the same time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", help="JSON file for the record")
     options = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with serving(tiny_model(folder / "run"), folder, program=options.program) as server:
-            statuses = attack(server.port, options.requests, options.seed)
+        with serving(tiny_model(folder), folder, program=options.program) as server:
+            shares = [options.requests // options.clients] * options.clients
+            with ThreadPoolExecutor(options.clients) as pool:
+                parts = pool.map(lambda client: attack(server.port, shares[client], options.seed + client), range(options.clients))
+                statuses = sum((Counter(part) for part in parts), Counter())
             memory = peak_bytes(server.process)
     assert server.process.returncode == 0, "the server did not end well"
-    record = {"command": f"mutated_requests.py --program {options.program} --requests {options.requests} --seed {options.seed}",
-              "date": time.strftime("%Y-%m-%d"), "seconds": round(time.monotonic() - start, 1), "peak_bytes": memory,
+    record = {"command": " ".join(["python", *sys.argv]), "date": time.strftime("%Y-%m-%d"), "requests": sum(statuses.values()),
+              "seconds": round(time.monotonic() - start, 1), "peak_bytes": memory,
               "statuses": dict(sorted(statuses.items()))}
     if options.out:
         Path(options.out).write_text(json.dumps(record, indent=1) + "\n")

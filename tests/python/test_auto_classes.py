@@ -12,7 +12,7 @@ import torch
 
 from hf_models import losses
 from test_perplexity import perplexity, trained  # noqa: F401  (a tiny model with a fast weight layer)
-from test_training_process import GOLDENS, PROGRAM, TINY, run
+from test_training_process import GOLDENS, PROGRAM, ROOT, TINY, run
 
 
 def opened(path):
@@ -130,6 +130,22 @@ def test_words_have_the_ids_of_the_program(tmp_path):
     assert fast.decode(ids, skip_special_tokens=False) == own.decode(ids).decode()
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_pieces_have_the_ids_of_the_program(tmp_path, kind):
+    from fwl.hf.sentencepiece import sentencepiece_tokenizer
+
+    path = str(tmp_path / "a.model")
+    source = ROOT / "docs/fast-weights.md"
+    result = run([PROGRAM, "vocabulary", "--kind", "sentencepiece", "--model-type", kind, "--size", "500", "--out", path, source])
+    assert result.returncode == 0, result.stderr
+    own, fast = fwl.open_tokenizer(path), sentencepiece_tokenizer(path)
+    for text in (source.read_text(), "  two  spaces\n\tand é 日本 \n"):
+        text = text.replace("```", "")  # which can be split in two ways that are equally likely
+        ids = own.encode(text).tolist()
+        assert fast.encode(text, add_special_tokens=False).ids == ids
+        assert fast.decode(ids, skip_special_tokens=False) == own.decode(ids).decode()
+
+
 def test_registration_waits_until_transformers_is_there():
     code = ("import sys, fwl; assert not any(name.startswith('transformers') for name in sys.modules); "
             "from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer; "
@@ -155,7 +171,6 @@ def test_the_pinned_version_is_the_one_that_is_known():
     import tomllib
 
     from fwl.hf import TRANSFORMERS_VERSION
-    from test_training_process import ROOT
 
     pinned = tomllib.loads((ROOT / "dependencies.toml").read_text())["python"]["test"]["transformers"][0]
     assert pinned.startswith(TRANSFORMERS_VERSION + ".")

@@ -6,6 +6,7 @@
 #include "engine/tensor_checks.h"
 #include "files/quantized.h"
 #include "files/quantized_samples.h"
+#include "weights/quantized_product.h"
 
 namespace fwl {
 namespace {
@@ -64,6 +65,52 @@ TEST(Matrix, SelectsRowsOfEveryType) {
     const Sample sample(type, 11, 256);
     EXPECT_TRUE(at::equal(sample.matrix.select_rows(indices), at::embedding(sample.dense, indices))) << info(type).name;
   }
+}
+
+TEST(Matrix, SeveralSideBySideGiveWhatEachGivesAlone) {
+  at::manual_seed(4);
+  const Sample first(GgufType::Q4_K, 70, 256), second(GgufType::Q8_0, 9, 256);
+  const Matrix dense(at::randn({11, 256}));
+  const auto bias = at::randn({70});
+  for (const int64_t count : {1, 4, 20}) {
+    const auto x = at::randn({count, 256});
+    const auto two = apply_side_by_side(x, {{first.matrix, bias}, {second.matrix, {}}});
+    EXPECT_LT(relative_difference(two[0], first.matrix.apply(x, bias)), 1e-6);
+    EXPECT_LT(relative_difference(two[1], second.matrix.apply(x)), 1e-6);
+    const auto mixed = apply_side_by_side(x, {{dense, {}}, {second.matrix, {}}});
+    EXPECT_LT(relative_difference(mixed[0], dense.apply(x)), 1e-6);
+    EXPECT_LT(relative_difference(mixed[1], second.matrix.apply(x)), 1e-6);
+  }
+}
+
+// The rounding of 32 values to 127 steps each way costs about half a percent of a product.
+TEST(Matrix, RoundedActivationsAreReadAsTheyAreWrittenAndCloseToExactOnes) {
+  at::manual_seed(5);
+  for (const auto type : dequantizable_types) {
+    const Sample sample(type, 50, 512);
+    const auto x = at::randn({20, 512});
+    const auto exact = at::matmul(wide(x), wide(sample.dense).t());
+    set_activations(Activations::q8);
+    const auto whole = sample.matrix.apply(x),
+               alone = at::cat({sample.matrix.apply(x.narrow(0, 0, 1)), sample.matrix.apply(x.narrow(0, 1, 8)),
+                                sample.matrix.apply(x.narrow(0, 9, 11))});
+    set_activations(Activations::fp32);
+    EXPECT_LT(relative_difference(whole, wide(alone)), 2e-6) << info(type).name;
+    const double error = ((wide(whole) - exact).norm() / exact.norm()).item<double>();
+    EXPECT_LT(error, 0.01) << info(type).name;
+    EXPECT_EQ(error > 1e-4, stores_integers(type)) << info(type).name;
+  }
+}
+
+TEST(Matrix, TransposedProductsAreThoseOfTheDequantizedValues) {
+  at::manual_seed(6);
+  for (const auto type : dequantizable_types)
+    for (const int64_t rows : {3, 1500}) {
+      const Sample sample(type, rows, 512);
+      const auto x = at::randn({5, rows});
+      const auto product = multiply_by_quantized_transposed(x, sample.matrix.stored_rows());
+      EXPECT_LT(relative_difference(product, at::matmul(wide(x), wide(sample.dense))), 2e-6) << info(type).name;
+    }
 }
 
 TEST(Matrix, MultipliesTheSameOnEveryNumberOfThreads) {

@@ -7,6 +7,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import PreTrainedTokenizerFast
 
 from fwl import _C
+from fwl.hf.sentencepiece import sentencepiece_tokenizer
 
 END_OF_LINE, UNKNOWN = "<eos>", "<unk>"
 
@@ -40,7 +41,9 @@ def fast_tokenizer(vocabulary: str, path: str) -> Tokenizer:
         return Tokenizer.from_file(path)
     if vocabulary.endswith(".vocab"):
         return word_tokenizer(path)
-    raise _C.UserError(f"{path}: expected bytes, a tokenizer.json or .vocab file as the vocabulary, got "
+    if vocabulary.endswith(".model"):
+        return sentencepiece_tokenizer(path)
+    raise _C.UserError(f"{path}: expected bytes, a tokenizer.json, .model or .vocab file as the vocabulary, got "
                        f"{vocabulary or 'none'}; fwl.open_tokenizer opens more kinds")
 
 
