@@ -155,9 +155,8 @@ def main():
                   "rows": measure(models, task, chosen["way"], chosen["rate"])}
         record(options.out / f"{name}.json", result, start)
         print(table([result]).splitlines()[-1], flush=True)
-    results = [json.loads((options.out / f"{name}.json").read_text()) for name in NAMES
-               if (options.out / f"{name}.json").exists()]
-    (options.out / "few-shot.md").write_text(table(results))
+        results = [json.loads(path.read_text()) for known in NAMES if (path := options.out / f"{known}.json").exists()]
+        (options.out / "few-shot.md").write_text(table(results))
 
 
 if __name__ == "__main__":
