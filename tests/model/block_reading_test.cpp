@@ -220,7 +220,7 @@ TEST(BlockReading, ReadingWithoutLearningUsesWhatWasLearned) {
 }
 
 TEST(BlockReading, ForgettingTheContextInsideAChunkNeedsNoScopeWithoutGradients) {
-  const auto base = sample_bases().front().base;
+  const auto base = sample_bases().front().model;
   const auto model = with_blocks(base);
   auto session = read_in_parts(model, random_text(1, 2 * chunk + 3), {2 * chunk + 3}, {}).session;
   const auto before = weights_of(session).clone();
