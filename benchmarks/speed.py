@@ -134,8 +134,13 @@ def measure_peer(options, dtype, task):
 def peer_apart(options, dtype, task):
     if dtype == "bfloat16" and not has_bf16_units():
         return None
-    return run_json([sys.executable, __file__, "--peer", dtype, task, "--threads", options.threads, "--tokens",
-                     options.tokens, "--generate", options.generate])
+    command = [sys.executable, __file__, "--peer", dtype, task, "--threads", options.threads, "--tokens", options.tokens,
+               "--generate", options.generate]
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if result.returncode != 0:
+        print(f"  transformers: {result.stderr.strip().splitlines()[-1:]}")
+        return None
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def compare_scoring(record):
@@ -287,7 +292,8 @@ def main(arguments=None):
     for name in options.only.split(",") if options.only else COMPARISONS:
         print(f"== {name}", flush=True)
         COMPARISONS[name](record)
-    result = {"command": "python benchmarks/speed.py " + " ".join(arguments if arguments is not None else sys.argv[1:]),
+    command = " ".join(["python benchmarks/speed.py", *(sys.argv[1:] if arguments is None else arguments)])
+    result = {"command": command.replace(str(options.llama_bench), "llama-bench"),  # where it is built does not matter
               "date": time.strftime("%Y-%m-%d"), "minutes": (time.time() - start) / 60, "machine": facts,
               "peak_flops": peak, "numbers": record.numbers, "share_of_peak": shares_of_peak(record, peak),
               "rows": record.rows}

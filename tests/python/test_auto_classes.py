@@ -110,7 +110,11 @@ def test_a_model_is_copied_pickled_made_afresh_and_trained_by_the_trainer(traine
     assert fresh.num_parameters() == model.num_parameters()
     arguments = TrainingArguments(str(tmp_path), max_steps=2, use_cpu=True, report_to=[], save_steps=2)
     data = [{"input_ids": ids[0], "labels": ids[0]}] * 4
-    Trainer(model=model, args=arguments, train_dataset=data).train()
+    trainer = Trainer(model=model, args=arguments, train_dataset=data, eval_dataset=data[:2])
+    trainer.train()
+    with torch.no_grad():  # the Trainer divides by the number of labels before they are shifted
+        expected = losses(model.eval(), ids).mean().item() * 47 / 48
+        assert trainer.evaluate()["eval_loss"] == pytest.approx(expected, abs=1e-5)
     result = perplexity(tmp_path / "checkpoint-2", "--tokens", tokens, "--method", "fwl")["methods"][0]
     with torch.no_grad():
         whole = losses(model.eval(), torch.tensor([list(text.read_bytes())]))

@@ -13,6 +13,6 @@ def test_the_module_knows_its_version():
 
 def test_the_module_is_the_command_line_too():
     module = [sys.executable, "-m", "fwl"]
-    assert run([*module, "version"]).stdout == run([PROGRAM, "version"]).stdout
+    assert run([*module, "help"]).stdout == run([PROGRAM, "help"]).stdout
     wrong = run([*module, "nonsense"])
     assert wrong.returncode == 2 and "expected a command, got 'nonsense'" in wrong.stderr

@@ -35,7 +35,7 @@ double seconds_of_encoding(const BpeTokenizer& tokenizer, const std::string& tex
 TEST(EncodeBudget, APatternThatBacktracksAtEveryPositionIsStopped) {
   std::string message;
   const auto tokenizer = open_hostile(with_pattern("(a|aa|aaa){1,12}b|[^a]"));
-  EXPECT_LT(seconds_of_encoding(tokenizer, std::string(100'000, 'a'), message), 8);
+  EXPECT_LT(seconds_of_encoding(tokenizer, std::string(100'000, 'a'), message), 20);
   EXPECT_TRUE(message.find("split pattern") != std::string::npos ||
               message.find("seconds for this text") != std::string::npos)
       << message;
@@ -45,7 +45,7 @@ TEST(EncodeBudget, LongAddedTokensThatNearlyMatchAreStopped) {
   auto root = sample_tokenizer_json();
   root["added_tokens"].push_back({{"id", 263}, {"content", std::string(100'000, 'a') + "b"}, {"special", false}});
   std::string message;
-  EXPECT_LT(seconds_of_encoding(open_hostile(root), std::string(400'000, 'a'), message), 10);
+  EXPECT_LT(seconds_of_encoding(open_hostile(root), std::string(400'000, 'a'), message), 20);
   EXPECT_NE(message.find("seconds for this text"), std::string::npos) << message;
 }
 

@@ -11,6 +11,7 @@ class FwlConfig(PretrainedConfig):
     """``settings`` are what `fwl train` writes into config.json."""
 
     model_type = "fwl"
+    keys_to_ignore_at_inference = ["past_key_values"]
 
     def __init__(self, settings: Optional[dict] = None, **others):
         own = {name: others.pop(name) for name in SETTINGS if name in others}
