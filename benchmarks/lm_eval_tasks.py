@@ -73,7 +73,9 @@ def main():
     torch.set_num_threads(1)
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     path = Path(fwl.find_model("smollm2"))
-    models = {"hf": lambda: HFLM(pretrained=str(path.parent), gguf_file=path.name, dtype="float32", device="cpu", batch_size=8),
+    # The tokenizer that transformers makes of this GGUF file adds a begin token, which the model was not trained with.
+    models = {"hf": lambda: HFLM(pretrained=str(path.parent), gguf_file=path.name, dtype="float32", device="cpu", batch_size=8,
+                                 add_bos_token=False),
               "fwl, static": lambda: FastWeightLM(path=path),
               "fwl, blocks": lambda: FastWeightLM(path=path, blocks="all"),
               "fwl, trained blocks": lambda: FastWeightLM(path=path, adapter="smollm2-135m-blocks")}
