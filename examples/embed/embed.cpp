@@ -1,4 +1,5 @@
 // Reads a text, forgets it but for what the fast weights have learned, and writes: embed MODEL TEXT PROMPT
+#include <ATen/core/grad_mode.h>
 #include <files/memory_map.h>
 #include <generate/generator.h>
 #include <store/open_model.h>
@@ -11,6 +12,7 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "usage: embed MODEL TEXT PROMPT\n");
     return 2;
   }
+  const at::NoGradGuard no_grad;                                                  // nothing is trained
   const auto opened = fwl::with_blocks(fwl::open_model(argv[1]), {.at = "all"});  // untrained memories in all blocks
   const fwl::LanguageModel& model = *opened.model;
   auto session = model.new_session();

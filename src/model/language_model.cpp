@@ -245,7 +245,6 @@ Losses LanguageModel::read_targets(const at::Tensor& inputs, const at::Tensor& t
 }
 
 void LanguageModel::forget_context(Session& session) const {
-  const at::NoGradGuard no_grad;  // nobody differentiates through what the open chunk still teaches
   if (blocks_) block_reader(session, {}).finish_chunk();
   session.base = base_->new_state(session.sequences(), session.base.context);
   session.last_hidden = at::Tensor();

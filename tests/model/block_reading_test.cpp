@@ -219,15 +219,6 @@ TEST(BlockReading, ReadingWithoutLearningUsesWhatWasLearned) {
   EXPECT_TRUE(at::allclose(weights_of(reading), weights_of(off), 1e-8, 1e-8));
 }
 
-TEST(BlockReading, ForgettingTheContextInsideAChunkNeedsNoScopeWithoutGradients) {
-  const auto base = sample_bases().front().model;
-  const auto model = with_blocks(base);
-  auto session = read_in_parts(model, random_text(1, 2 * chunk + 3), {2 * chunk + 3}, {}).session;
-  const auto before = weights_of(session).clone();
-  model.forget_context(session);
-  EXPECT_FALSE(at::equal(before, weights_of(session)));  // the open chunk was learned
-}
-
 TEST(BlockReading, SavedSessionsGoOnWithTheSameBits) {
   const at::NoGradGuard no_grad;
   at::manual_seed(8);
