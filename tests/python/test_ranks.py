@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from test_training_process import PROGRAM, ROOT, run
+from tiny_gguf import write_tiny_gguf
 
 HERE = Path(__file__).parent
 STEPS = 50
@@ -138,6 +139,26 @@ def test_scores_of_two_ranks_are_those_of_one_process_bit_for_bit(tokens, one_pr
         assert ours.keys() == theirs.keys()
         for key in ours:
             assert torch.equal(ours[key], theirs[key]), (file, key)
+
+
+def test_two_ranks_cache_and_attach_as_one_process_does(tmp_path):
+    (tmp_path / "text.txt").write_text((ROOT / "LICENSE").read_text()[:3000])
+    write_tiny_gguf(tmp_path / "tiny.gguf")
+
+    def attach(name):
+        return [str(part) for part in ["attach", "--base", tmp_path / "tiny.gguf", "--text", tmp_path / "text.txt", "--valid-text",
+                                       tmp_path / "text.txt", "--window-tokens", 64, "--segment-tokens", 32, "--rows", 2,
+                                       "--layer.size", 32, "--threads", 1, "--run.steps", 8, "--run.log-every", 1, "--cache",
+                                       tmp_path / f"cache-{name}", "--out", tmp_path / name]]
+
+    assert run([PROGRAM, *attach("one")]).returncode == 0
+    run_ranks(2, [attach("two")], tmp_path)
+    losses = [[event["loss"] for event in events(tmp_path / name, "step")] for name in ("one", "two")]
+    assert len(losses[0]) == 8 and losses[0] == pytest.approx(losses[1], abs=1e-6)
+    cached = [sorted(path for path in (tmp_path / f"cache-{name}").rglob("*") if path.is_file()) for name in ("one", "two")]
+    assert len(cached[0]) == len(cached[1]) > 0
+    for one, two in zip(*cached):
+        assert one.name == two.name and one.read_bytes() == two.read_bytes()
 
 
 def test_four_ranks_go_on_from_the_checkpoint_of_one(tokens, one_process, tmp_path):
